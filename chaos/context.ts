@@ -6,7 +6,7 @@ import type { Tally } from './tally.js'
 
 export interface ChaosContext {
   keys: readonly string[]
-  /** The ports of the store, or of its nodes. */
+  /** The ports of the store or of its nodes. */
   addresses: readonly Ports[]
   recorder: Recorder
   violations: Violations

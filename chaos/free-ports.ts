@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { Random } from '../harness/random.js'
 
-/** The ports of a store. */
+/** A store's ports. */
 export interface Ports {
   readonly port: number
   readonly wsPort: number
@@ -9,7 +9,7 @@ export interface Ports {
 
 /**
  * Returns free ports below the ephemeral range. With an ephemeral port, a client that connects to the store while it is
- * down could get the same port as its local port and connect to itself. The ports do not depend on the seed of a run, so
+ * down could get the same port as its local port and connect to itself. The ports do not depend on a run's seed, so
  * that two runs with one seed can run at the same time.
  */
 export async function findFreePorts(count: number): Promise<number[]> {

@@ -11,7 +11,7 @@ interface Subscriber {
   readonly glob?: string | undefined
 }
 
-/** What a client observed: the outcome of a write, a read, an entry of a watch, or when a glob became live. */
+/** What a client observed: a write's outcome, a read, an entry of a watch, or when a glob became live. */
 export type Observation =
   | ({ readonly type: 'write' } & EndedWrite)
   | {

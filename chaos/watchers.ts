@@ -33,7 +33,7 @@ interface Streams {
 }
 
 /**
- * The watches of a client. `glob`: only one glob, so that the client must see every change of every key. `all`: keys and
+ * A client's watches. `glob`: only one glob, so that the client must see every change of every key. `all`: keys and
  * overlapping globs.
  */
 export type Role = 'keys' | 'glob' | 'all'

@@ -145,7 +145,7 @@ export class Writers {
   }
 
   /**
-   * Records the result of a write.
+   * Records a write's result.
    *
    * @param result - result, or `undefined` for a cancelled write
    */
@@ -167,7 +167,7 @@ export class Writers {
     return isApplied ? 'applied' : 'refused'
   }
 
-  /** Returns the code of an error, which is a violation unless faults cause such errors. */
+  /** Returns an error's code, which is a violation unless faults cause such errors. */
   #codeOf(error: unknown, expected: readonly string[]) {
     const { violations, unavailableCodes } = this.#context
     const code = error instanceof StateStoreError ? error.code : 'unknown'

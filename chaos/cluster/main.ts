@@ -25,7 +25,7 @@ import { TakeoverTimes } from './takeover-times.js'
 
 const NODES = 3
 const SERVERS = 3
-/** The mean intervals in ms between the activities of each client. */
+/** The mean intervals in ms between each client's activities. */
 const WRITE_EVERY = 250
 const WATCH_EVERY = 300
 const GLOB_EVERY = 1_000

@@ -8,7 +8,7 @@ import { now } from '../now.js'
 import { GroupListeners } from './group-listeners.js'
 import type { HubHost, PubSubContext } from './hub-host.js'
 
-/** The settings of a client in ms, which are short enough to detect a stalled link during a run. */
+/** A client's settings in ms, which are short enough to detect a stalled link during a run. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
 const RECONNECT = { initial: 20, max: 300 }
 const BURST = 150

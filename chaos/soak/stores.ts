@@ -94,5 +94,5 @@ function directoryBytes(directory: string): number {
     .reduce((sum, { parentPath, name }) => sum + blocksOf(join(parentPath, name)), 0)
 }
 
-/** Returns the bytes of a file, which may have been removed since it was listed. */
+/** Returns a file's bytes, which may have been removed since it was listed. */
 const blocksOf = (path: string) => 512 * (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0)

@@ -31,10 +31,10 @@ export interface RequestStep {
   readonly ft?: ClockValue
   /** The name by which later steps refer to the version of this step. */
   readonly as?: string
-  /** The payload of the response, in the field dialect. */
+  /** The response's payload, in the field dialect. */
   readonly reply: string
   readonly version: VersionExpectation
-  /** The notifications, all of which have the version of the response. */
+  /** The notifications, all of which have the response's version. */
   readonly told?: Notifications
 }
 
@@ -60,7 +60,7 @@ export interface ScanStep {
 
 export type Step = RequestStep | TimeStep | ScanStep
 
-/** The limits of a store. */
+/** A store's limits. */
 export interface Bounds {
   readonly maxKeys?: number
   readonly maxBytes?: number

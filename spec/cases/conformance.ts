@@ -11,7 +11,7 @@ import { VERSIONS } from './versions.js'
 
 /**
  * The required behaviour of a state store as data for every kind of store: sections 2 to 6 of the protocol page, and
- * the extensions of this store.
+ * this store's extensions.
  */
 export const CONFORMANCE: Readonly<Record<string, ConformanceCases>> = {
   values: VALUES,

@@ -22,7 +22,7 @@ const NO_TOKENS = [
   EVERY_BYTE,
 ]
 
-/** The keys of a store, and the keys that match a glob. */
+/** A store's keys, and the keys that match a glob. */
 const KEYS = [
   'a',
   'b',

@@ -8,7 +8,7 @@ import { ManualClock } from '../support/manual-clock.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'
 
-/** Returns the keys of a dump, without its first and last line. */
+/** Returns a dump's keys, without its first and last line. */
 const linesOf = (text: string): unknown[] =>
   text
     .split('\n')

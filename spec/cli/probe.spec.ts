@@ -19,7 +19,7 @@ const STEPS = ['connect', 'message', 'set', 'get', 'watch', 'delete', 'notify']
 /** The default timeout of the command, which a manual clock measures in these tests. */
 const TIMEOUT_MS = 5_000
 const LOGIN = ['--username', 'panel', '--password', 'lenap']
-/** The rights in the help of the command. */
+/** The rights in the command's help. */
 const RIGHTS = {
   connect: '{ method: Connect, clientIds: ["rx-statestore-probe-*"] }',
   publish: '{ method: Publish, topics: ["rx-statestore/probe/+"] }',

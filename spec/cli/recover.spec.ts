@@ -18,7 +18,7 @@ async function written(...keys: readonly string[]): Promise<string> {
   return data
 }
 
-/** Flips a bit in the value of a key. */
+/** Flips a bit in a key's value. */
 async function damage(data: string, key: string): Promise<void> {
   const file = join(data, LOG)
   const bytes = await readFile(file)

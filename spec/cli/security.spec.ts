@@ -161,7 +161,7 @@ describe('serve', () => {
     await execute(['passwd', passwords, 'panel'], { stdin: 'new' })
     if (how === 'SIGHUP') interrupt('SIGHUP')
     else for (const file of [policy, passwords]) utimesSync(file, 1, 1)
-    // The change of a file may already have caused a reload before the signal causes another one.
+    // A file's change may already have caused a reload before the signal causes another one.
     for (const file of [policy, passwords]) await stderr.waitForLine(`reloaded ${file}`)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({
       code: 1,

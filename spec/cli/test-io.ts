@@ -75,7 +75,7 @@ export interface TestWorld {
   readonly stdin?: string | Uint8Array
   /** The width of the terminal for stdout and stderr. Without it, both are pipes. */
   readonly columns?: number
-  /** The clock of the command. The default is the system clock. */
+  /** The command's clock. The default is the system clock. */
   readonly clock?: Pick<Clock, 'schedule'>
 }
 
@@ -118,7 +118,7 @@ async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += 10_000) yield bytes.subarray(from, from + 10_000)
 }
 
-/** Starts a real process that writes to the streams of the command. */
+/** Starts a real process that writes to the command's streams. */
 function spawnInto(
   { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
   command: string,

@@ -11,7 +11,7 @@ const versionOf = (at: number): string => `${at}:0:StateStore`
 const set = (at: number, key: string, value: string) => ({ at, key, op: 'set' as const, value })
 const deletion = (at: number, key: string) => ({ at, key, op: 'delete' as const, value: undefined })
 
-/** The changes of the store: one key exists, and another is created, deleted and created again. */
+/** The store's changes: one key exists, and another is created, deleted and created again. */
 const CHANGES = [
   set(10, KEY, 'a'),
   set(30, KEY, 'b'),

@@ -5,7 +5,7 @@ import { type ReceivedEntry, SubscriberJudge } from '../../harness/judges/subscr
 const KEY = 'chaos/1'
 const versionOf = (at: number): string => `${at}:0:StateStore`
 
-/** Returns the complaints about a subscriber that receives some of the changes of a key on one connection. */
+/** Returns the complaints about a subscriber that receives some of a key's changes on one connection. */
 function judge(changes: readonly number[], liveFrom: number, hasLastingRegistrations: boolean): string {
   const history = new History()
   for (const at of [10, 11, 12, 13])

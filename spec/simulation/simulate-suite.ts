@@ -6,7 +6,7 @@ import { SUITES, type SuiteName } from './suites.js'
 const SCHEDULES = effort(nightly(1_000, 400), 20)
 
 /**
- * Declares a spec that simulates schedules, starting with the seed of the run. `SEED=n` starts with a schedule that
+ * Declares a spec that simulates schedules, starting with the run's seed. `SEED=n` starts with a schedule that
  * failed. Seeds that failed are added to `regressions.ts`.
  */
 export function simulateSuite(suite: SuiteName, guarantee: string): void {

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temporary-folder.js'
 import { INVOKE_TOPIC, notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
-/** The timeout of a test in ms. A test starts up to three processes, and waits until stores notice each other. */
+/** A test's timeout in ms. A test starts up to three processes, and waits until stores notice each other. */
 const TIMEOUT_MS = 60_000
 /**
  * The maximum time in ms until clients are live again, with the delays of a busy machine. A request that waits for its

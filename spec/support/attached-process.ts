@@ -16,7 +16,7 @@ process.on('SIGTERM', () => store.close())
 
 /** The location of the keys. By default, they are in memory. */
 interface Kept {
-  /** The directory of the store. */
+  /** The store's directory. */
   readonly data?: string
   readonly log?: JetStreamOptions
 }

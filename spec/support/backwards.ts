@@ -10,5 +10,5 @@ export const backwards =
     return { principal: { username, attributes: attributes[username] } }
   }
 
-/** Returns the credentials of a user for {@link backwards}. */
+/** Returns a user's credentials for {@link backwards}. */
 export const as = (username: string) => ({ username, password: Array.from(username).reverse().join('') })

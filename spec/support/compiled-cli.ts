@@ -16,7 +16,7 @@ export interface CompiledCli {
   launch(...args: readonly string[]): RunningProgram
 }
 
-/** Compiles the package before the tests of a file, and removes it after them. */
+/** Compiles the package before a file's tests, and removes it after them. */
 export function compiledCli(): CompiledCli {
   let folder = ''
   // The folder is below node_modules, so that imports of other packages resolve.

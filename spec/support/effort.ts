@@ -3,11 +3,11 @@ import { Random } from '../../harness/random.js'
 const EFFORT = process.env['EFFORT']
 
 /**
- * Returns the effort of a run: `full` for `npm run test:all`, and `quick` for `npm test`, which should take a minute.
+ * Returns a run's effort: `full` for `npm run test:all`, and `quick` for `npm test`, which should take a minute.
  */
 export const effort = <T>(full: T, quick: T): T => (EFFORT === undefined || EFFORT === 'quick' ? quick : full)
 
-/** Returns the effort of a spec in the full run: `many` in the nightly run, and `few` in `npm run test:all`. */
+/** Returns a spec's effort in the full run: `many` in the nightly run, and `few` in `npm run test:all`. */
 export const nightly = <T>(many: T, few: T): T => (EFFORT === 'nightly' ? many : few)
 
 /** The seed of all random choices in this run. It is printed unless it is the default. */

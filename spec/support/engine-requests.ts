@@ -33,7 +33,7 @@ export function expire<C>(engine: Engine<C>, now: number): KeyChange[] {
   return Array.from(engine.apply({ time: now, ...engine.limits, commands: [] })).flatMap(({ changes }) => changes)
 }
 
-/** Loads the records of a dump. Throws the rejection. */
+/** Loads a dump's records. Throws the rejection. */
 export function restore<C>(
   engine: Engine<C>,
   items: Iterable<RestoredRecord>,

@@ -9,14 +9,14 @@ export interface FailedFile {
   readonly failure: string
 }
 
-/** The failures of a run. `scripts/test-all.js` reads them. */
+/** A run's failures. `scripts/test-all.js` reads them. */
 export interface FailedRun {
   readonly files: readonly FailedFile[]
   /** Messages of errors that belong to no file. */
   readonly errors: readonly string[]
 }
 
-/** A reporter that writes the failures of a run to a file. */
+/** A reporter that writes a run's failures to a file. */
 export class FailedFilesReporter implements Reporter {
   readonly #path: string
 

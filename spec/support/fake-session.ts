@@ -17,7 +17,7 @@ export const CONNECTION: ConnectionInfo = {
   canRetain: true,
 }
 
-/** An MQTT session that a spec controls. It records sent messages and emits the messages of the spec. */
+/** An MQTT session that a spec controls. It records sent messages and emits the spec's messages. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'client-id1'
   readonly isShared: boolean

@@ -8,7 +8,7 @@ import type { Answer, Script, WireRequest } from './operator-session.js'
 export const JITTER = 25
 
 /**
- * The responses of the store. Times are in milliseconds after the request, and versions are the wall clock of an HLC.
+ * The store's responses. Times are in milliseconds after the request, and versions are the wall clock of an HLC.
  */
 export interface Answers {
   /**

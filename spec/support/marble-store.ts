@@ -55,7 +55,7 @@ export function marbleStore(m: Context, script: Script, options: { timeout?: num
   return { clock, session, store }
 }
 
-/** Returns the state of a key in the store: its value and version, or its absence as of a version. */
+/** Returns a key's state in the store: its value and version, or its absence as of a version. */
 export const found = (record: { value: string; version: number } | undefined, place: number): Answer =>
   record === undefined
     ? { payload: '$-1\r\n', properties: { __stat: '200', __pos: `${place}:0:S` } }

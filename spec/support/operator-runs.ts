@@ -10,7 +10,7 @@ export interface Job {
   readonly latency: number
 }
 
-/** The observations of a run, with virtual times. */
+/** A run's observations, with virtual times. */
 export interface Run {
   readonly started: { readonly job: Job; readonly at: number }[]
   readonly results: { readonly id: number; readonly at: number }[]

@@ -135,7 +135,7 @@ export function request(clientId: string, payload: Uint8Array, id = 1, ...more: 
   return publish(INVOKE_TOPIC, payload, { qos: 1, id, properties: own })
 }
 
-/** Creates the packet of a request to the store. The default of the correlation data is the packet id. */
+/** Creates a request's packet to the store. The default of the correlation data is the packet id. */
 export const requestPacket = (
   clientId: string,
   payload: Buffer,

@@ -89,7 +89,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     store,
     view,
     state$: view.state$.pipe(map(inWords)),
-    /** Describes the outcome of a write in words. */
+    /** Describes a write's outcome in words. */
     result: (value: string): Observable<string> => view.set(value).pipe(map(({ outcome }) => `${value} ${outcome}`)),
     change,
     notify,
@@ -105,5 +105,5 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
   }
 }
 
-/** Returns the code of an error. */
+/** Returns an error's code. */
 export const codeOf = (error: unknown): string => (error instanceof StateStoreError ? error.code : String(error))

@@ -4,7 +4,7 @@ import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
 import { type KeyArgument, nameOf } from './key-text.js'
 
-/** The outcome of the request for one key of several. */
+/** The request's outcome for one key of several. */
 export type Answer<T, K = KeyArgument> = { readonly key: K } & ({ readonly result: T } | { readonly error: unknown })
 
 const CONCURRENCY = 64

@@ -88,7 +88,7 @@ export function addConfigFlags(command: Command): void {
   command.addOption(new RareOption('--check-config', 'check all options and files, print the options, and exit'))
 }
 
-/** Prints effective options as a settings file. A comment names the origin of each option, and defaults are comments. */
+/** Prints effective options as a settings file. A comment names each option's origin, and defaults are comments. */
 export async function printConfig(
   effective: readonly EffectiveSetting[],
   { json }: { readonly json?: true },

@@ -20,7 +20,7 @@ import type { Io } from './io.js'
 import { colorsFor, oneLine, timeOfDay } from './terminal.js'
 
 /**
- * Emits messages about the connection of a watch: when it is connected, unreachable or lost, when the values are
+ * Emits messages about a watch's connection: when it is connected, unreachable or lost, when the values are
  * current again, and when no store has responded for `timeout` ms. Repeated failures emit one message.
  *
  * @param message - message that names the watched keys

@@ -28,7 +28,7 @@ import type { Io } from './io.js'
 /** A client and the broker that it connects to. */
 export interface CliConnection {
   readonly store: StateStore
-  /** The name of the broker in messages. */
+  /** The broker's name in messages. */
   readonly broker: string
   /** Timeout of requests, ms. */
   readonly timeout: number
@@ -57,7 +57,7 @@ export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, '
   return { store, broker: urls.map(formatUrl).join(' or '), timeout }
 }
 
-/** Returns the addresses of the broker, from flags or else from the environment. */
+/** Returns the broker's addresses, from flags or else from the environment. */
 export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
   const text = flags.url ?? io.env[URL_VARIABLE]
   // Splits only at commas before a scheme, because a comma may be part of a password.

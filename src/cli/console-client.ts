@@ -14,7 +14,7 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
-/** The address of a console, and its token. */
+/** A console's address, and its token. */
 export interface ConsoleAddress {
   readonly url: URL
   readonly token: string
@@ -183,7 +183,7 @@ export async function locateConsole(flags: ConnectionFlags & ConsoleFlags, { env
   return { console, url: { url: facts.url } }
 }
 
-/** Queries a console for the state of its store. */
+/** Queries a console for its store's state. */
 export async function storeHealthOf(address: ConsoleAddress): Promise<StoreHealth> {
   const answer = await askConsole(address, 'stream')
   const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstSample(answer)

@@ -26,7 +26,7 @@ export const CONSOLE = {
   console: {
     kind: { ...port, sign: '[port]' },
     preset: '8080',
-    // RX_STATESTORE_CONSOLE is the address of a console for other commands.
+    // RX_STATESTORE_CONSOLE is a console's address for other commands.
     variable: 'RX_STATESTORE_CONSOLE_PORT',
     help: 'serve the web console, on port 8080 by default',
     isCommon: true,
@@ -47,9 +47,9 @@ export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable
 }
 
 /**
- * Serves the console of a store if flags request one. Rejects with {@link Failure}.
+ * Serves a store's console if flags request one. Rejects with {@link Failure}.
  *
- * @param data - the directory of the store, if it has one
+ * @param data - the store's directory, if it has one
  */
 export async function startConsole(
   store: StoreServer | AttachedStore,
@@ -90,7 +90,7 @@ export function consoleWords({ url }: ConsoleServer, flags: ConsoleServerFlags, 
 }
 
 /**
- * Returns whether stdout may have the token of a console. The journal of systemd and the log of a container keep stdout
+ * Returns whether stdout may have a console's token. The journal of systemd and the log of a container keep stdout
  * for a long time, and more users may read them.
  */
 export const mayPrintToken = ({ logFormat }: EventLogFlags, { stdout, env }: Pick<Io, 'stdout' | 'env'>): boolean =>

@@ -112,7 +112,7 @@ function brokenOff(error: unknown, keys: number): unknown {
 }
 
 export interface DumpTarget {
-  /** The name of the file; `undefined` for stdout. */
+  /** The file's name; `undefined` for stdout. */
   readonly name: string | undefined
   write(data: string | Uint8Array): Promise<void>
   finish(): Promise<void>
@@ -217,7 +217,7 @@ const BATCH = 256
 const CONCURRENCY = 64
 
 /**
- * Yields the dump in the response of a console, including its first and last line. Throws if the response is truncated.
+ * Yields the dump in a console's response, including its first and last line. Throws if the response is truncated.
  */
 export async function* piecesOfResponse(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
   let isFirst = true

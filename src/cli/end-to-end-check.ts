@@ -41,7 +41,7 @@ export interface CheckResult {
 
 export interface CheckOptions {
   readonly urls: readonly string[]
-  /** The options of the connection, without `clientId` for a random one. */
+  /** The connection's options, without `clientId` for a random one. */
   readonly connection: ConnectOptions
   /** Maximum duration of the whole check, ms. */
   readonly timeout: number

@@ -62,7 +62,7 @@ export function exitCodeOf(error: unknown): ExitCode {
 const ERRORS_PAGE = 'https://github.com/rx-statestore/rx-statestore/blob/main/docs/errors.md'
 
 /**
- * Returns the link to the description of an error, to append to its message. Empty for an error without a code, and for
+ * Returns the link to an error's description, to append to its message. Empty for an error without a code, and for
  * wrong arguments, which the message explains completely.
  */
 export function referenceOf(error: unknown): string {

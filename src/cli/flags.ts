@@ -47,7 +47,7 @@ interface ConnectionTexts {
   readonly timeout?: string
 }
 
-/** Adds the flags of a connection. The program has hidden copies of them, so that they can also precede the command. */
+/** Adds a connection's flags. The program has hidden copies of them, so that they can also precede the command. */
 export function addConnectionFlags(
   command: Command,
   hidden: boolean,

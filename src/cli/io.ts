@@ -11,7 +11,7 @@ export interface Sink {
   write(chunk: string | Uint8Array, done?: (error?: Error | null) => void): boolean
 }
 
-/** The environment of a command, apart from files and the network. */
+/** A command's environment, apart from files and the network. */
 export interface Io {
   readonly stdout: Sink
   readonly stderr: Sink

@@ -48,7 +48,7 @@ export function keyOfLine(line: string): KeyArgument {
   return textOf(bytes) ?? new Uint8Array(bytes)
 }
 
-/** Parses the keys among the arguments of a command. `-` reads keys from standard input. */
+/** Parses the keys among a command's arguments. `-` reads keys from standard input. */
 export async function keysOf(args: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
   const keys: KeyArgument[] = []
   for (const word of args) {

@@ -188,7 +188,7 @@ const BATCH = 256
 const BATCH_BYTES = 1024 * 1024
 const CONCURRENCY = 64
 
-/** Sets the keys of a dump, batch by batch. */
+/** Sets a dump's keys, batch by batch. */
 export class DumpLoader {
   /** Number of keys that are confirmed as set. */
   loaded = 0

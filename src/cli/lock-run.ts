@@ -63,7 +63,7 @@ class LockRun {
   readonly #connection: CliConnection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
-  /** The holder of the lock while this command waits for the lock. */
+  /** The lock's holder while this command waits for the lock. */
   #currentHolder: string | undefined
 
   constructor(lease: Lease, options: LockRunOptions, { connection, io }: LockRunEnvironment) {

@@ -18,7 +18,7 @@ const positions: OptionKind<readonly number[]> = {
   is: (value): value is readonly number[] => Array.isArray(value) && value.every(count.is),
 }
 
-/** The options of the log. Those that {@link JetStreamOptions} also has use the same names. */
+/** The log's options. Those that {@link JetStreamOptions} also has use the same names. */
 const LOG_STREAM = {
   servers: {
     flag: '--log',

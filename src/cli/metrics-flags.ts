@@ -78,7 +78,7 @@ export async function prepareMetrics(flags: MetricsFlags, security: SecurityOpti
   return file === undefined ? undefined : readOrCreateToken(file, '--metrics-token-file')
 }
 
-/** Serves the metrics of a store if flags request them. Rejects with {@link Failure}. */
+/** Serves a store's metrics if flags request them. Rejects with {@link Failure}. */
 export async function startMetrics(
   store: StoreServer | AttachedStore,
   { metrics }: MetricsFlags,

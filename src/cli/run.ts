@@ -23,10 +23,10 @@ Example:
 /** Flags that are answered without loading a command, because scripts use them to detect the program. */
 const VERSION_FLAGS = ['--version', '-V']
 
-/** Runs the command line with its arguments, without the name of the program. Resolves to the exit code. */
+/** Runs the command line with its arguments, without the program's name. Resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = programOf(io, await commandsFor(args))
-  // The value of a flag before the command may be a word that is also the name of a command.
+  // The value of a flag before the command may be a word that is also a command's name.
   let dispatched: string | undefined
   program.hook('preSubcommand', (_, command) => {
     dispatched = command.name()

@@ -46,7 +46,7 @@ export const SECURITY = {
 
 export type SecurityFlags = GivenOptions<typeof SECURITY> & { readonly host?: string }
 
-/** A further server that shares the certificate and the logins of the store. */
+/** A further server that shares the certificate and the store's logins. */
 interface Secured {
   readonly login: Method
   readonly audit$: Observable<AuditEvent>
@@ -109,7 +109,7 @@ export class ServeSecurity {
     this.#subscription.unsubscribe()
   }
 
-  // The login of the console is looked up each time, because the console starts after the store.
+  // The console's login is looked up each time, because the console starts after the store.
   readonly #consoleLogin: Method = Object.assign((request: LoginRequest) => this.#console?.login(request), {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })

@@ -319,7 +319,7 @@ function greeting(started: Greeting, io: Io): string {
     .join('')
 }
 
-/** Describes the addresses of a store, one in a line. @param withToken - whether the console's address has its token */
+/** Describes a store's addresses, one in a line. @param withToken - whether the console's address has its token */
 function addressLines({ store, console, metrics, seed, flags }: Greeting, withToken: boolean): readonly string[] {
   const { url, wsUrl, cluster } = store
   const prefix = cluster === undefined ? '' : `node ${cluster.nodeId} of ${cluster.name}, `

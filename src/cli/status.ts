@@ -167,7 +167,7 @@ function consoleWords(health: StoreHealth): readonly Row[] {
   ]
 }
 
-/** The offset of a store's clock from the clock of this machine, ms. */
+/** The offset of a store's clock from this machine's clock, ms. */
 export interface ClockOffset {
   /** Positive if the store's clock is ahead. */
   readonly offset: number
@@ -181,7 +181,7 @@ const TIME_TO_LIVE_MS = 1_000
 export const LONG_AGO = 1
 
 /**
- * Measures the clock offset by the version of a write, because only the response to a write contains the store's time.
+ * Measures the clock offset by a write's version, because only the response to a write contains the store's time.
  * Writes and deletes a key with a random name.
  *
  * @param store - a client that sends {@link LONG_AGO} as the timestamp of requests

@@ -19,7 +19,7 @@ export const operationAttributes = (verb: string | undefined): Attributes => ({
   ...(verb !== undefined && { [ATTRIBUTE.operation]: verb }),
 })
 
-/** Returns the address of a broker as attributes; none for an unknown address. */
+/** Returns a broker's address as attributes; none for an unknown address. */
 export function addressAttributes(url: string | undefined): Attributes {
   if (url === undefined || !URL.canParse(url)) return {}
   const { hostname, port } = new URL(url)

@@ -68,7 +68,7 @@ export class ClientSpans {
     const { span, attributes, startedAt } = started
     const outcome = outcomeAttributes(request)
     span.setAttributes(outcome)
-    // The message of an error may have the name of the key.
+    // An error's message may have the key's name.
     const message = this.#withKeys ? request.error?.message : request.error?.code
     if (message !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message })
     span.end()

@@ -10,7 +10,7 @@ interface StartedRequest {
   log: Span | undefined
 }
 
-/** Spans of requests at a store, in the trace of the client, and of their time in the log. */
+/** Spans of requests at a store in the client's trace, and spans of their time in the log. */
 export class StoreSpans {
   readonly #tracer: Tracer
   readonly #withKeys: boolean

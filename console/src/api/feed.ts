@@ -28,7 +28,7 @@ export type FeedEvent =
 const SILENCE_TIMEOUT_MS = 6_000
 const RETRY_DELAY = { initial: 250, max: 4_000 }
 
-/** Emits the facts and the stream of the server, and reconnects with backoff. */
+/** Emits the facts and the server's stream, and reconnects with backoff. */
 export const feed = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =>
   defer(() => {
     let attempt = 0

@@ -1,6 +1,6 @@
 const STORAGE_KEY = 'rx-statestore console token'
 
-/** The sources of the token. The session storage keeps the token for this window across reloads. */
+/** The token's sources. The session storage keeps the token for this window across reloads. */
 export interface TokenSources {
   readonly location: Pick<Location, 'hash' | 'pathname' | 'search'>
   readonly history: Pick<History, 'replaceState'>

@@ -44,7 +44,7 @@ export function describeError(cause: unknown): ErrorText {
   return { title: 'Request failed', advice: `${messageOf(cause)}.` }
 }
 
-/** Returns the message of an error, with a capital letter and without a full stop. */
+/** Returns an error's message, with a capital letter and without a full stop. */
 function messageOf(cause: unknown): string {
   const message = cause instanceof Error ? cause.message : String(cause)
   return message.charAt(0).toUpperCase() + message.slice(1).replace(/\.$/, '')

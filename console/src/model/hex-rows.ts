@@ -1,7 +1,7 @@
 import { hexPairs } from './value.js'
 
 export interface HexRow {
-  /** The offset of the row, in hexadecimal. */
+  /** The row's offset, in hexadecimal. */
   readonly offset: string
   readonly bytes: string
   /** The bytes as ASCII, with a dot for unprintable ones. */

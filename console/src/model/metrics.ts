@@ -54,7 +54,7 @@ const durations = { minScale: 0.1, format: formatMs }
 const counts = { minScale: 2, format: formatCompact }
 
 /**
- * Returns the charts of a store. Charts of the log are last, because a store with a directory has them only after its
+ * Returns a store's charts. Charts of the log are last, because a store with a directory has them only after its
  * first write, and no other chart may move then.
  */
 export function chartsOf({ samples, limits, memoryMark }: Metrics): readonly MetricChart[] {

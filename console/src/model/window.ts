@@ -45,7 +45,7 @@ export function scrollToShow(row: number, { scrollTop, height, tops }: Viewport)
 }
 
 /**
- * Returns the index of a row by its key, or the last known index while the key is missing. Returns -1 if there are no
+ * Returns a row's index by its key, or the last known index while the key is missing. Returns -1 if there are no
  * rows.
  */
 export function currentRow(keys: readonly { readonly id: string }[], id: string | undefined, last: number): number {

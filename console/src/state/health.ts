@@ -17,7 +17,7 @@ export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
   readonly frozenUntil: number | undefined
-  /** When the last statistics were sampled. The machine of the page may have slept since then. */
+  /** When the last statistics were sampled. The page's machine may have slept since then. */
   readonly sampledAt?: number | undefined
   /** Why an attached store is not active, or a node does not answer. */
   readonly why?: string | undefined

@@ -42,7 +42,7 @@ export const EMPTY_HISTORY: KeyHistory = {
 export const MAX_CHANGES = 200
 export const MAX_NUMBERS = 2_000
 
-/** Records the changes of a key, and drops the oldest ones. */
+/** Records a key's changes, and drops the oldest ones. */
 export class HistoryRecorder {
   #changes: HistoryChange[] = []
   #times: number[] = []

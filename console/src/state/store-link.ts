@@ -47,7 +47,7 @@ export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
 
 const isSameStore = (a: StoreFacts, b: StoreFacts): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** Returns the login of the page at the broker. Only a store with a built-in broker accepts the token. */
+/** Returns the page's login at the broker. Only a store with a built-in broker accepts the token. */
 const loginOf = ({ attached, brokerLogin }: StoreFacts, token: string): object =>
   brokerLogin ?? (attached ? {} : { username: 'console', password: token })
 

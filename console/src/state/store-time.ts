@@ -1,6 +1,6 @@
 import type { Clock } from 'rx-statestore'
 
-/** The store's clock, synchronized by the pulses of the store. Times are in ms. */
+/** The store's clock, synchronized by the store's pulses. Times are in ms. */
 export class StoreTime {
   readonly #clock: Pick<Clock, 'now'>
   #offsetMs = 0

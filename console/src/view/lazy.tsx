@@ -25,7 +25,7 @@ type Frame = (content: JSX.Element | undefined) => JSX.Element | null
 
 const NO_FRAME: Frame = content => content ?? null
 
-/** Wraps a lazily loaded view. `frame` reserves the space of the view. */
+/** Wraps a lazily loaded view. `frame` reserves the view's space. */
 export function lazy<P extends object>(
   choose: (more: More) => FunctionComponent<P>,
   frame: Frame = NO_FRAME,

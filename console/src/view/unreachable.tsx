@@ -3,7 +3,7 @@ import { Icon } from './parts/icon.js'
 
 /** Shown instead of a view whose code cannot be loaded. */
 interface UnreachableProps {
-  /** Whether the store responds, so that the code of the view is missing for another reason. */
+  /** Whether the store responds, so that the view's code is missing for another reason. */
   readonly isLive: boolean
   onRetry(): void
 }

@@ -67,7 +67,7 @@ describe('a write whose connection was lost', () => {
     at(50, () => view.next('b'))
     at(55, disconnect)
     at(100, connect)
-    // The refusal comes after the timeout of a write after the reconnect, one second of rounding of the expiry, and
+    // The refusal comes after a write's timeout after the reconnect, one second of rounding of the expiry, and
     // the read.
     m.expect(state$, '5s !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms w 1989ms r`, {
       ...VALUES,

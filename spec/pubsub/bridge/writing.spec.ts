@@ -7,7 +7,7 @@ import { Follower, FULL_ACCESS, openBridge } from './support/open-bridge.js'
 
 const event = (name: string, data: unknown, dataType = 'json') => ({ type: 'event', event: name, dataType, data })
 
-/** Sends a write and resolves with `done` or with the name of the error. */
+/** Sends a write and resolves with `done` or with the error's name. */
 async function outcome(client: RawPubSubClient, name: string, data: unknown, dataType?: string): Promise<string> {
   const { success, error } = await client.request(event(name, data, dataType))
   return success === true ? 'done' : Object(error).name

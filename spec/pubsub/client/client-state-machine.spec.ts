@@ -33,7 +33,7 @@ const JOIN = '{"type":"joinGroup","group":"g","ackId":2}'
 const SEQUENCE_ACK = '{"type":"sequenceAck","sequenceId":1}'
 const SENT = '{"type":"event","event":"e","ackId":1,"dataType":"json","data":1}'
 
-/** The frames of the hub, by name. */
+/** The hub's frames, by name. */
 const FRAMES: Readonly<Record<string, string>> = {
   hello: '{"type":"system","event":"connected","connectionId":"c","reconnectionToken":"t"}',
   pong: '{"type":"pong"}',

@@ -9,7 +9,7 @@ import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 
-/** Connects as a page and returns the status of the response. */
+/** Connects as a page and returns the response's status. */
 async function asPage(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const socket = new WebSocket(url, [JSON_PROTOCOL], { headers })
   onTestFinished(() => socket.terminate())

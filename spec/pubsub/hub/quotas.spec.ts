@@ -24,7 +24,7 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
 
 const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
 
-/** Connects from another machine and returns the status of the response. */
+/** Connects from another machine and returns the response's status. */
 const connectRemotely =
   ({ port }: { readonly port: number }) =>
   async (query: string): Promise<number | undefined> => {

@@ -23,7 +23,7 @@ export async function installPython(): Promise<void> {
 
 /** The official Python client in a child process, which ends with the test. */
 export class PythonClient {
-  /** The log of the client: `connected ann`, `disconnected`, and group, type and data of messages as JSON text. */
+  /** The client's log: `connected ann`, `disconnected`, and group, type and data of messages as JSON text. */
   readonly log: string[] = []
   readonly #process: ChildProcess
   readonly #answers: string[] = []
@@ -43,7 +43,7 @@ export class PythonClient {
     })
   }
 
-  /** Calls a method of the client, and resolves with `done` or with the name of the error. */
+  /** Calls a method of the client, and resolves with `done` or with the error's name. */
   async call(name: string, args: readonly unknown[] = [], options: object = {}): Promise<string> {
     const call = this.#calls++
     this.#process.stdin?.write(`${JSON.stringify([name, args, options])}\n`)

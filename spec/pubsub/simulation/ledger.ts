@@ -9,7 +9,7 @@ export const idIn = ({ data }: Payload): number => Number(data instanceof JsonTe
 /** A message that the hub queued for a session, whose index is its sequence id minus one. */
 export interface QueuedMessage {
   readonly id: number
-  /** The group of the message, undefined for a server message. */
+  /** The message's group, undefined for a server message. */
   readonly group: string | undefined
   readonly at: number
   /** Whether the session has left the group since. It may be a member again. */
@@ -22,7 +22,7 @@ export interface SentMessage {
   readonly kind: 'message' | 'event'
   readonly sender: string
   readonly how: 'plain' | 'noEcho' | 'atLeastOnce' | 'noAck'
-  /** `acked`, or the code of the error. */
+  /** `acked`, or the error's code. */
   outcome: string
   /**
    * Returns whether the message was in flight when its session was lost, its timeout expired or its client was closed.

@@ -6,7 +6,7 @@ import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
 /**
- * Checks the link of a client for any ping behaviour of the hub. A dead link is dropped in time, a live link
+ * Checks a client's link for any ping behaviour of the hub. A dead link is dropped in time, a live link
  * is kept while the hub answers anything, and a hub that ends a session because of a ping gets no further pings.
  */
 export class LinkChecker {

@@ -72,7 +72,7 @@ export const HIDDEN_TIMER_PERIOD_MS = 12_000
 
 export const PUBSUB_GENERATORS = [first, second]
 
-/** Hides the page of a client in one of eight schedules. */
+/** Hides a client's page in one of eight schedules. */
 function second(seed: number): Schedule {
   const random = new Random(seed ^ 0x41dde)
   const schedule = first(seed)

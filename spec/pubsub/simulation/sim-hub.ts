@@ -17,7 +17,7 @@ import type { Wire } from './wire.js'
 const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
-/** The behaviour of a hub, as described at the schedule. */
+/** A hub's behaviour, as described at the schedule. */
 export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 
 /** Returns the kind of probe in a frame. */

@@ -53,7 +53,7 @@ export async function openScriptedHub(protocol: Protocol, options: PubSubOptions
   return { hub, clock, ...watched, urlsAsked: () => asked }
 }
 
-/** Returns the data of the messages of a group, in a list that grows as messages arrive. */
+/** Returns the data of a group's messages, in a list that grows as messages arrive. */
 export function texts({ client }: Watched, group = 'g'): unknown[] {
   const received: unknown[] = []
   const subscription = client.group(group).messages$.subscribe({

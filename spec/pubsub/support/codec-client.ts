@@ -45,7 +45,7 @@ export class CodecClient {
     return client
   }
 
-  /** Claims the session of this client, with the parts of the claim that `wrong` replaces. */
+  /** Claims this client's session, with the parts of the claim that `wrong` replaces. */
   recover(wrong: { readonly id?: string; readonly token?: string; readonly url?: string } = {}): CodecClient {
     const connected = this.frames.find(frame => frame.type === 'connected')
     const { id = connected?.connectionId ?? '', token = connected?.reconnectionToken ?? '', url = this.#url } = wrong

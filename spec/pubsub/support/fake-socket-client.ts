@@ -74,7 +74,7 @@ export class FakeSetting {
     return this
   }
 
-  /** Returns an observer that logs the notifications of a stream. */
+  /** Returns an observer that logs a stream's notifications. */
   readonly observer = (name: string) => ({
     next: (value: unknown) => this.log.push(`${name}: ${show(value)}`),
     error: (error: unknown) => this.log.push(`${name}: ${codeOf(error)}`),

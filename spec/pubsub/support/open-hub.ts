@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-/** The sessions of a hub as text, such as `connected ann` and `disconnected ann: expired`. */
+/** A hub's sessions as text, such as `connected ann` and `disconnected ann: expired`. */
 export type SessionLog = string[]
 
 /**

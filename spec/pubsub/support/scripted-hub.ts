@@ -26,7 +26,7 @@ const hubCodecs = { json: jsonHubCodec, protobuf: protobufHubCodec }
 export class Peer {
   readonly url: URL
   readonly socket: WebSocket
-  /** The frames of the client, raw and decoded. */
+  /** The client's frames, raw and decoded. */
   readonly data: FrameData[] = []
   readonly frames: (UpFrame | NewerCall | UnknownFrame)[] = []
   /** The code of the client's close frame. */

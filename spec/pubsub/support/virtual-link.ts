@@ -1,7 +1,7 @@
 import type { HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
-/** A link without a network, which records the calls of the hub. */
+/** A link without a network, which records the hub's calls. */
 export class VirtualLink implements HubLink {
   isWritable = true
   isReadPaused = false

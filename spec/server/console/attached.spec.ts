@@ -30,7 +30,7 @@ async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] 
   return { broker, url, brokerUrl, store, ...(await openConsoleOf(store, { brokerUrl, ...options })) }
 }
 
-/** Returns the pulses of a console in order. */
+/** Returns a console's pulses in order. */
 async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path: string) => Promise<Response>) {
   const { body } = await callApi('api/stream')
   if (body === null) throw new Error('no body')

@@ -9,7 +9,7 @@ async function open() {
   const console = await openConsole({ publicUrl: 'https://panel.example/console/' })
   const events: AuditEvent[] = []
   console.server.audit$.subscribe(event => events.push(event))
-  // The requests use the port of the console, despite its public URL.
+  // The requests use the console's port, despite its public URL.
   const server = { url: `http://127.0.0.1:${console.server.port}/` }
   const callApi = async (path: string, headers: Record<string, string> = FAR) =>
     rawRequest({ server }, path, { headers })

@@ -157,7 +157,7 @@ describe('GET /api/stream', () => {
   it('statistics are collected once for all readers, until the console closes', async () => {
     const open = await openConsole()
     const { clock, server } = open
-    // The statistics of the stream, and the history.
+    // The stream's statistics, and the history.
     expect(clock.pending).toBe(2)
     const streams = [await read(open), await read(open), await read(open)]
     await Promise.all(streams.map(async stream => stream.next()))

@@ -80,7 +80,7 @@ export class SimBroker {
     })
   }
 
-  /** Handles a request: sends PUBACK, and then the responses of the store. */
+  /** Handles a request: sends PUBACK, and then the store's responses. */
   publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
     const connection = this.#current(end)
     if (connection === undefined) return

@@ -61,7 +61,7 @@ function expectedStateOf(replica: MessageJudge, engine: Engine<never> | Engine<C
  */
 export class ClusterHistory {
   readonly violations: string[] = []
-  /** The states of a key in order, beginning with its absence. */
+  /** A key's states in order, beginning with its absence. */
   readonly keys = new Map<string, KeyState[]>()
   readonly outcomes = new Map<number, Outcome>()
   readonly replica = new MessageJudge()

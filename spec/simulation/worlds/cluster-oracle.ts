@@ -4,7 +4,7 @@ import { bytes, textOf } from '../../support/words.js'
 import type { Operation, Peer, Watch } from './cluster-clients.js'
 import type { ClusterHistory, KeyState } from './cluster-history.js'
 
-/** An operation with its position among the changes of its key. */
+/** An operation with its position among its key's changes. */
 interface PositionedOperation {
   readonly operation: Operation
   readonly end: number
@@ -62,8 +62,8 @@ function positionOf(
 }
 
 /**
- * Checks linearizability of a key. The states of the key are ordered by version, and every operation has a position in
- * that order: the position of a write is its own state, and the position of any other operation is the state that the
+ * Checks linearizability of a key. The key's states are ordered by version, and every operation has a position in
+ * that order: a write's position is its own state, and the position of any other operation is the state that the
  * operation saw. Each reply has already been compared with the state at its position. Therefore, sorted by position,
  * then the write first, then start, the operations are a sequential history that a register allows.
  *

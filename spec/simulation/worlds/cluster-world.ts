@@ -25,7 +25,7 @@ export class ClusterWorld {
   readonly #nodes: ClusterNode[]
   readonly #operations: Operation[] = []
   readonly #peers: Peer[] = []
-  /** The connection of each client, and the node to which the client wants to connect. */
+  /** Each client's connection, and the node to which the client wants to connect. */
   readonly #clients: { peer: Peer | undefined; node: number }[]
   readonly #waiting = new Map<number, () => void>()
   #runs = 0

@@ -20,7 +20,7 @@ export interface UserWrite {
    * The version on the page when the user wrote, without the user's own writes on top, or `absent` if there was no key.
    */
   readonly seen: string | undefined
-  /** `pending`, the outcome, the code of an error, or `part` for the result of a merge. */
+  /** `pending`, the outcome, an error's code, or `part` for the result of a merge. */
   outcome: string
   version: string | undefined
   sentLate: boolean
@@ -121,7 +121,7 @@ export class PageOracle {
  */
 const MAX_DELAY_MS = 2_500
 
-/** Returns the outcomes of writes that contradict the history of the store. */
+/** Returns the outcomes of writes that contradict the store's history. */
 export function judgeWrites(writes: Iterable<UserWrite>, history: History): string[] {
   return Array.from(writes).flatMap(write => {
     const complaint = write.outcome === 'part' ? undefined : judgeWrite(write, history)

@@ -113,7 +113,7 @@ export class WriterPage extends SimPage<OptimisticState<string>> {
         this.handled()
       },
     })
-    // The effects of a handler are emitted after the current state, and handlers cause more effects.
+    // A handler's effects are emitted after the current state, and handlers cause more effects.
     if (isWithin || handlers.count > count) return
     if (offline && policy === 'drop' && write.outcome === 'pending')
       this.complain(`${value} waits, though it was to be dropped`)

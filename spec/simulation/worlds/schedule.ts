@@ -109,7 +109,7 @@ export function withReentrancy<S extends Schedule>(schedule: S): S {
   return random.chance(0.5) ? schedule : { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
-/** The worst steps of a wall clock, in milliseconds. Three steps and an offset stay below the limit of the store. */
+/** The worst steps of a wall clock, in milliseconds. Three steps and an offset stay below the store's limit. */
 const MAX_STEP_MS = 10_500
 
 /** Draws throttled timers, steps of wall clocks, and a slow link. */

@@ -12,7 +12,7 @@ export interface ShadowHost extends PageHost {
   readonly maxWorkMs: number
 }
 
-/** A device or an application with the shadow of the device. */
+/** A device or an application with the device's shadow. */
 export class ShadowClient extends SimPage<ShadowState<Required<Document>>> {
   protected readonly state$: Observable<ShadowState<Required<Document>>>
   readonly #shadow: Shadow<Required<Document>>

@@ -31,7 +31,7 @@ export class SimClient<S extends SimSession = SimSession> {
     })
   }
 
-  /** Subscribes a handler to the status and the errors of the client. */
+  /** Subscribes a handler to the status and the client's errors. */
   onEvents(handle: () => void): void {
     const complete = (): void => {
       this.isEnded = true

@@ -14,7 +14,7 @@ const EXPECTED_CODES = ['timeout', 'outcome-unknown', 'closed', 'connection-refu
 /** The errors caused by odd replies. The request may have been executed. */
 export const ODD_CODES: readonly string[] = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
 
-/** A store, its clients and a network on virtual time: first with the faults of a schedule, and then without faults. */
+/** A store, its clients and a network on virtual time: first with a schedule's faults, and then without faults. */
 export abstract class StoreWorld<A extends TimedAction, S extends StoreSchedule<A>, C extends SimClient> {
   readonly schedule: S
   readonly setting: Setting
@@ -52,7 +52,7 @@ export abstract class StoreWorld<A extends TimedAction, S extends StoreSchedule<
     return client
   }
 
-  /** @param connection - the connection of the caller on which the previous client was closed */
+  /** @param connection - the caller's connection on which the previous client was closed */
   protected abstract create(i: number, plan: S['clients'][number], connection?: C['session']): C
 
   /** Runs the schedule, and returns the violated guarantees. */

@@ -23,7 +23,7 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
-/** The memory of the hub for waiting messages, which is less than the attacker sends at 4 MiB/s. */
+/** The hub's memory for waiting messages, which is less than the attacker sends at 4 MiB/s. */
 const MAX_WAITING_BYTES = nightly(32, 4) * MIB
 
 /** Whether a hub session may join and send to all groups. */

@@ -8,7 +8,7 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 prepareScenes()
 
 const AT_ONCE = 101
-/** The number of handshakes, which would exhaust the connections of the store if they stayed open. */
+/** The number of handshakes, which would exhaust the store's connections if they stayed open. */
 const HANDSHAKES = nightly(10, 4) * AT_ONCE
 /** The first bytes of a ClientHello. */
 const HALF_HELLO = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 1, 2, 3)

@@ -32,7 +32,7 @@ describeInBrowser('Nodes on the console', open => {
       await reads(row('south').locator('[data-label=clients]'), '1')
       await reads(row('south').locator('[data-label=state]'), 'Live')
       await reads(ui.health, /Live\s*· 2\/2 nodes/)
-      // A single node cannot discard the keys of the cluster.
+      // A single node cannot discard the cluster's keys.
       expect(await page.getByRole('button', { name: 'Discard keys…' }).count()).toBe(0)
       const state = row('south').locator('[data-label=state]')
       const states = await recordTexts(state)

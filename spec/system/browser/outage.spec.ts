@@ -18,7 +18,7 @@ import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
 import { reads } from './support/waiting.js'
 
-/** The duration of the outage in ms, longer than the timeout of a request. */
+/** The duration of the outage in ms, longer than a request's timeout. */
 const OUTAGE = 15_000
 const SET_POINT = 'thermostat1/setPoint'
 const SLIDER =

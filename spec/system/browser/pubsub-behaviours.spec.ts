@@ -39,7 +39,7 @@ afterAll(async () => {
   expect(opened).toBeGreaterThan(0)
 })
 
-// The payloads of a socket are only text or bytes, so each run tests one of the two, chosen by its seed.
+// A socket's payloads are only text or bytes, so each run tests one of the two, chosen by its seed.
 const protocol = SEED % 2 === 0 ? 'json' : 'protobuf'
 vi.doMock(import('../../pubsub/support/scripted-hub.js'), async original => {
   const hub = await original()

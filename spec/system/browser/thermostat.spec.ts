@@ -17,7 +17,7 @@ const setTo = (store: StateStore, value: number) => firstValueFrom(store.key(SET
 const holds = (store: StateStore, value: number) =>
   firstValueFrom(store.key(SET_POINT, number).value$.pipe(filter(stored => stored === value)))
 
-/** Returns where the parts of the page are, in CSS pixels from its top. */
+/** Returns where the page's parts are, in CSS pixels from its top. */
 const placesOf = (page: Page): Promise<readonly number[]> =>
   page
     .locator('.steps, #mode, .tiles, #chart')

@@ -15,7 +15,7 @@ import { bytes, resp3 } from '../../support/words.js'
 
 const KEY = 'chaos/1'
 const [OLD, NEW] = ['c0.0.0.0', 'c0.0.1.0']
-/** Returns the version of an entry by its second. Entries follow each other at intervals of a second. */
+/** Returns an entry's version by its second. Entries follow each other at intervals of a second. */
 const version = (second: number): string => `${START + second * 1_000}:0:StateStore`
 
 interface Asked {

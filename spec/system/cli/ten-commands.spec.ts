@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(bin, { recursive: true }))
 
 /**
- * Returns the commands of the page. The lines between `<<'EOF'` and its end belong to one command, as does the line
+ * Returns the page's commands. The lines between `<<'EOF'` and its end belong to one command, as does the line
  * after a backslash.
  */
 function commandsOfThePage(): string[] {
@@ -40,7 +40,7 @@ function commandsOfThePage(): string[] {
 it('The ten commands of docs/security.md set up a store that only the panel may write', async () => {
   const commands = commandsOfThePage()
   expect(commands).toHaveLength(10)
-  // The ports of the page may be in use on this machine. Nothing else is changed.
+  // The page's ports may be in use on this machine. Nothing else is changed.
   const [port = '', wsPort = ''] = (await freePorts(2)).map(String)
   const script = commands
     .map(command => `${command}\necho "[$?]"`)

@@ -24,14 +24,14 @@ const program = bundledProgram(new URL('store-script.ts', import.meta.url))
 interface StoreProcess {
   readonly url: string
   readonly program: RunningProgram
-  /** The pid of the store as seen from outside its namespace. */
+  /** The store's pid as seen from outside its namespace. */
   readonly pid: number
   /** The time in ms in which the store opened, without the start of its process. */
   readonly openingMs: number
 }
 
 /**
- * Starts a store, in a separate pid namespace unless `outside` is given. Rejects with the output of the store if the
+ * Starts a store, in a separate pid namespace unless `outside` is given. Rejects with the store's output if the
  * store ends early.
  */
 async function start(data: string, pidNamespace: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {

@@ -6,7 +6,7 @@ import { buildHiveMq, HiveMq } from '../../support/hivemq.js'
 import { openAttached } from '../../support/open-attached.js'
 
 // On a busy machine, a restart can take more than ten seconds. The responses in flight then expire, watches return only
-// after the timeout of a request, and the spec of a killed broker fails.
+// after a request's timeout, and the spec of a killed broker fails.
 const BUILD_TIME = 300_000
 
 // These specs run by hand with `HIVEMQ=1`, because they take a minute and download 100 MB the first time. The specs

@@ -22,7 +22,7 @@ const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
 const CLIENT = join(ROOT, 'spec/system/interop/rust-client')
 const COMPILED = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore/rust-client')
-/** The versions of the client: the released one, and the next one, which lists keys. */
+/** The client's versions: the released one, and the next one, which lists keys. */
 const RELEASED = { version: '1.3.0', manifest: 'Cargo.toml', program: 'interop-rust', checks: 15 }
 const NEXT = { version: '1.5.0-beta1', manifest: 'next/Cargo.toml', program: 'interop-rust-next', checks: 16 }
 const VERSIONS = [NEXT, RELEASED]

@@ -67,7 +67,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     return { dump, clients }
   }
 
-  /** Checks that all clients see the content of the dump, and that later writes are newer. */
+  /** Checks that all clients see the dump's content, and that later writes are newer. */
   async function expectRestored(dump: string, clients: readonly StateStore[]): Promise<void> {
     const lines: DumpLine[] = (await readFile(dump, 'utf8'))
       .trim()

@@ -9,7 +9,7 @@ import { bundledProgram } from '../../support/bundle.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
 import { launch } from '../../support/running-program.js'
 
-/** The duration of the lease in ms, long enough for a busy machine to renew it in time. */
+/** The lease's duration in ms, long enough for a busy machine to renew it in time. */
 const DURATION = 4_000
 
 const program = bundledProgram(new URL('../../client/lease/holder-process.ts', import.meta.url))

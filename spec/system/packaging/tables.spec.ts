@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { PARTS } from '../../../site/parts.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
-/** The row below the headers of a table. */
+/** The row below a table's headers. */
 const SEPARATOR = /^\|(?: *:?-+:? *\|)+$/
 
 const documents = new Set([

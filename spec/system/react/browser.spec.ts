@@ -26,7 +26,7 @@ const PROGRAM = new URL('program.ts', import.meta.url).pathname
 const REGISTERED = ['KEYNOTIFY setPoint', 'GET setPoint']
 const STOPPED = 'KEYNOTIFY setPoint STOP'
 
-/** Returns a function that returns the requests of the page so far, as text. */
+/** Returns a function that returns the page's requests so far, as text. */
 function requestsTo(store: StoreServer): () => readonly string[] {
   const requests = requestsOf(store, clientId => clientId === 'page')
   return () => requests().filter(request => request !== 'GET marker')

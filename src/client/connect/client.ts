@@ -39,7 +39,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /** MQTT client id. */
   readonly clientId: string
   /**
-   * Emits the state of the connection, starting with the latest. Completes after `closed`, which late subscribers also
+   * Emits the connection's state, starting with the latest. Completes after `closed`, which late subscribers also
    * receive.
    */
   readonly status$: Observable<Status>
@@ -373,7 +373,7 @@ export interface ClientStats {
   /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
   readonly roundTrip: number | undefined
   /**
-   * The clock of the store minus the clock of this machine when the client connected, ms; `undefined` if unknown. With
+   * The clock of the store minus this machine's clock when the client connected, ms; `undefined` if unknown. With
    * a store that is not of this package: by how much its versions are ahead of this clock, at least 0, as of the last
    * write.
    */

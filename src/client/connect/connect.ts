@@ -278,7 +278,7 @@ const MAX_URLS = 32
 
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:']
 
-/** The address of a broker. */
+/** A broker's address. */
 export interface BrokerAddress {
   /** A URL, or up to 32 URLs of brokers that share one store. */
   readonly url: string | readonly string[]

@@ -4,7 +4,7 @@ import { checkHas } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 
 /**
- * Converts the values of a key to bytes and back. `encode` throws for a value that it cannot encode. `decode` throws
+ * Converts a key's values to bytes and back. `encode` throws for a value that it cannot encode. `decode` throws
  * for bytes that it cannot decode, or returns a fallback value.
  *
  * @example

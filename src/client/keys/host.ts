@@ -23,7 +23,7 @@ export interface KeyHost {
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
   readonly warn: (kind: 'glob' | 'lease', message: string) => void
-  /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
+  /** Emits the connection's state on subscription and after every change; completes when the client is closed. */
   readonly status$: Observable<{ readonly state: string }>
   /** Fencing token of writes that do not set one. */
   readonly fencingToken?: Hlc | undefined

@@ -33,7 +33,7 @@ const GET_REQUEST = { ...GET_NAMES, ...ABORT_NAMES }
 const SET_REQUEST = { ...SET_NAMES, ...ABORT_NAMES }
 const DELETE_REQUEST = { ...DELETE_NAMES, ...ABORT_NAMES }
 
-/** The result of a write. */
+/** A write's result. */
 export interface SetResult {
   readonly key: string
   /** `false` if the condition of the write did not hold. */

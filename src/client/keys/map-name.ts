@@ -1,6 +1,6 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 
-/** Follows the name of a key in a map if its bytes are not UTF-8. No text key can end with it, because it is malformed. */
+/** Follows a key's name in a map if its bytes are not UTF-8. No text key can end with it, because it is malformed. */
 const NOT_TEXT = '\udc00'
 
 /**

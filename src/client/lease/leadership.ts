@@ -5,13 +5,13 @@ import { lease } from './lease.js'
 import type { LeaseOptions } from './lease-options.js'
 import type { LeaseState } from './lease-state.js'
 
-/** The role of this member, and the current leader. */
+/** This member's role, and the current leader. */
 export type Leadership =
   | {
       readonly role: 'leader'
       /** Holder name of this member's lease. */
       readonly leader: string
-      /** Fencing token for the writes of the leader; see {@link fenced}. */
+      /** Fencing token for the leader's writes; see {@link fenced}. */
       readonly token: Hlc
     }
   | {

@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { StateStoreError } from '../../core/util/errors.js'
 
-/** The state of a lease. */
+/** A lease's state. */
 export type LeaseState =
   | {
       readonly status: 'held'

@@ -116,8 +116,8 @@ export function lease(store: StateStore, name: string | Uint8Array, options: Lea
 }
 
 /**
- * Watches who holds a lease, without competing for it: emits the name of the holder, or `undefined` while the lease is
- * free. Cold. Errors as the watch of a key does, and with `lock-key` when the key is not a lock. Throws `argument` for
+ * Watches who holds a lease, without competing for it: emits the holder's name, or `undefined` while the lease is
+ * free. Cold. Errors as a key's watch does, and with `lock-key` when the key is not a lock. Throws `argument` for
  * anything but a store, and for an empty name.
  *
  * @example

@@ -11,7 +11,7 @@ interface Group {
 }
 
 /**
- * A key of a watched glob, which observes the watch of the key. Kept small, because a glob may have ten thousand keys.
+ * A key of a watched glob, which observes the key's watch. Kept small, because a glob may have ten thousand keys.
  */
 export class GlobMember implements WatchObserver {
   readonly key: KeyName

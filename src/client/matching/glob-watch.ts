@@ -17,7 +17,7 @@ import type { SharedRegistration } from '../watch/watch.js'
 import { GlobMember, KeyTombstones } from './glob-member.js'
 import { registerGlob } from './register-glob.js'
 
-/** A watched glob of a client. Tracks the keys of the glob, each of which has a watch in the registry. */
+/** A watched glob of a client. Tracks the glob's keys, each of which has a watch in the registry. */
 export class GlobWatch implements SharedRegistration {
   readonly glob: Uint8Array
   isRegistered = false

@@ -33,7 +33,7 @@ const NAMES: OptionNames<MatchingOptions> = { maxKeys: true, scanInterval: true 
  * subscription. All observables of a matching share one registration, which ends with the last subscriber and is
  * renewed after reconnects. The observables complete when the client is closed, and error with `overflow` when more
  * than `maxKeys` keys match, `unknown-command` when the store can neither notify by globs nor list keys, `syntax-error`
- * when it cannot parse the glob, and with any other error that ends the watch of a key.
+ * when it cannot parse the glob, and with any other error that ends a key's watch.
  */
 export class Matching<T> {
   readonly #glob: Uint8Array

@@ -46,7 +46,7 @@ const MAX_ATTEMPTS = 3
 type RegistrationResult = 'registered' | 'unsupported' | 'unanswered'
 
 /**
- * Finds the keys of a glob on a connection: registers the glob, then scans the existing keys. Scans periodically while
+ * Finds a glob's keys on a connection: registers the glob, then scans the existing keys. Scans periodically while
  * the store does not support or confirm the registration. Never emits; errors when no retry can succeed.
  */
 export function registerGlob(

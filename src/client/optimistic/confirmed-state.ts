@@ -50,7 +50,7 @@ export const UNKNOWN_STATE: ConfirmedState = {
 }
 
 /**
- * Orders the observations of a key by its watch, own writes and own reads. Pure. Within one connection, versions order
+ * Orders a key's observations by its watch, own writes and own reads. Pure. Within one connection, versions order
  * the observations. Across connections they do not, because a store that lost its data restarts with older versions;
  * requests sent on an earlier connection therefore need a new read.
  */

@@ -22,7 +22,7 @@ const MAX_ECHO_TIMEOUT_MS = 30_000
 interface KeyTrackerListener<T> {
   changed(): void
   /**
-   * Called when the outcome of a write is known. `error` is the reason why the outcome was unknown before; it is
+   * Called when a write's outcome is known. `error` is the reason why the outcome was unknown before; it is
    * undefined for an applied write.
    */
   resolved(write: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void
@@ -167,7 +167,7 @@ export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 /**
  * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. The write was applied if the
  * key has since changed to its value, and was overtaken if a later connection shows another change. If the key is
- * unchanged, the write may still be in flight, and only a read that is sent after the expiry of the write can decide.
+ * unchanged, the write may still be in flight, and only a read that is sent after the write's expiry can decide.
  *
  * @param isExpired - whether the latest observation is such a read
  */

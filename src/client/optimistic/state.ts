@@ -12,7 +12,7 @@ export interface LateWriteInfo {
   readonly restored: boolean
 }
 
-/** The state of a key to show. Immutable. */
+/** A key's state to show. Immutable. */
 export interface OptimisticState<T> {
   /** The value to show: the newest write of the user, unless it was refused or the store has a newer value. */
   readonly value: T | undefined

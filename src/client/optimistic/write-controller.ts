@@ -71,7 +71,7 @@ export class WriteController<T> implements WatchObserver {
   })
 
   /**
-   * Returns the result of a write, which starts on subscription. Unsubscribing withdraws a write that has not been
+   * Returns a write's result, which starts on subscription. Unsubscribing withdraws a write that has not been
    * sent.
    */
   write(value: T): Observable<OptimisticResult<T>> {

@@ -19,7 +19,7 @@ const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown',
 /** Errors of a write that did not reach a store. */
 const UNSENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['timeout', 'overflow', 'argument', 'closed', 'no-store'])
 
-/** The outcomes of a write, exactly one of which occurs. */
+/** A write's outcomes, exactly one of which occurs. */
 export interface WriteSenderListener<T> {
   /** @param value - the written value, or the result of the merge */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void

@@ -38,7 +38,7 @@ interface RequestListener<R> {
   readonly failed: (error: StateStoreError) => void
 }
 
-/** Executes requests to the storage of a key in order. */
+/** Executes requests to a key's storage in order. */
 export class WriteStorageQueue {
   readonly #storage: WriteStorage | undefined
   readonly #key: KeyName

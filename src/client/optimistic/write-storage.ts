@@ -2,7 +2,7 @@ import type { ObservableInput } from 'rxjs'
 
 /** A stored write that waits for the connection. */
 export interface StoredWrite {
-  /** Unique among the writes of a key. */
+  /** Unique among a key's writes. */
   readonly id: string
   readonly value: Uint8Array
   /** Wall time of the write, ms since the Unix epoch. */

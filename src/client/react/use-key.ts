@@ -117,9 +117,9 @@ function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {
 
 const subscribeNever = (): (() => void) => () => undefined
 
-/** The state of a key. Immutable, and the same object until something changes. */
+/** A key's state. Immutable, and the same object until something changes. */
 export interface KeySnapshot<T> {
-  /** The value of the entry; `undefined` before the first read, for an absent key, and if the value does not decode. */
+  /** The entry's value; `undefined` before the first read, for an absent key, and if the value does not decode. */
   readonly value: T | undefined
   /** The latest entry; `undefined` before the first read. */
   readonly entry: Entry<T> | undefined
@@ -139,7 +139,7 @@ export function snapshotOf<T>(entry: Entry<T> | undefined, { freshness, error }:
 export const decodeErrorOf = (entry: Entry<unknown> | undefined): DecodeError | undefined =>
   entry?.op === 'invalid' ? entry.error : undefined
 
-/** The state of a key before decoding. Immutable, and the same object until something changes. */
+/** A key's state before decoding. Immutable, and the same object until something changes. */
 export interface KeyState {
   readonly raw: RawEntry | undefined
   readonly freshness: Freshness

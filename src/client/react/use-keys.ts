@@ -129,7 +129,7 @@ export class KeysWatch<T> {
   readonly read = (): KeysSnapshot<T> => this.#snapshot
 }
 
-/** Emits the changes of a snapshot. Its values are current whenever it becomes live. */
+/** Emits a snapshot's changes. Its values are current whenever it becomes live. */
 const changesOf = <T>(source: KeysSource<T>): Observable<Partial<KeysSnapshot<T>>> =>
   isMatching(source) ? changesOfGlob(source) : changesOfKeys(source)
 

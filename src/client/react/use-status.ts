@@ -3,7 +3,7 @@ import { checkArgument } from '../../core/util/check.js'
 import type { StateStore, Status } from '../connect/client.js'
 
 /**
- * Returns the state of the connection, and renders the component again when it changes. Without a client, and on a
+ * Returns the connection's state, and renders the component again when it changes. Without a client, and on a
  * server, the state is `connecting`.
  *
  * @example

@@ -17,7 +17,7 @@ import {
 
 /** The state of a key that a component writes. */
 export interface WritableSnapshot<T> extends OptimisticState<T> {
-  /** Whether the response of the store is pending or was lost, which are the states `pending` and `unknown`. */
+  /** Whether the store's response is pending or was lost, which are the states `pending` and `unknown`. */
   readonly isPending: boolean
 }
 
@@ -26,7 +26,7 @@ export type Writable<T> = readonly [value: T | undefined, set: (value: T) => voi
 
 /**
  * Watches a key and writes it optimistically: a new value is rendered immediately, and reverted with an error if the
- * store rejects it. `set` stays the same function while the key stays the same. The outcome of a write is in the
+ * store rejects it. `set` stays the same function while the key stays the same. A write's outcome is in the
  * snapshot.
  *
  * Key and options may be created while rendering. Functions in the options may change at any time, and the first

@@ -102,7 +102,7 @@ export class StoreCommands {
     this.#hlc = new HlcClock(this.#nodeId)
   }
 
-  /** Returns the error of a request that was not sent within `timeout` ms, with the state of the connection. */
+  /** Returns the error of a request that was not sent within `timeout` ms, with the connection's state. */
   unsentError(key: KeyName, timeout: number): StateStoreError {
     return this.#invoker.unsentError(timeout, key.text)
   }

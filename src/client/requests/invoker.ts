@@ -99,7 +99,7 @@ export class Invoker {
     return this.#queued.size + this.#sent.size - this.#inquiries.size
   }
 
-  /** Returns the error of a request that was not sent within `timeout` ms, with the state of the connection. */
+  /** Returns the error of a request that was not sent within `timeout` ms, with the connection's state. */
   unsentError(timeout: number, key: string | undefined): TimeoutError {
     const cause = this.#disconnectCause
     if (!this.#hasConnected) return new TimeoutError(timeout, key, cause, neverConnected(this.url, cause))

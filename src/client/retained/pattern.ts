@@ -8,7 +8,7 @@ export interface Pattern {
   readonly glob: string
   /** Returns the key of a topic, or `undefined` for a topic without a key. */
   toKey(topic: string): string | undefined
-  /** Returns the topic of a key, or `undefined` for a key without a topic. Brokers may reject the topic. */
+  /** Returns a key's topic, or `undefined` for a key without a topic. Brokers may reject the topic. */
   toTopic(key: string): string | undefined
 }
 

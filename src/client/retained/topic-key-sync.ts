@@ -33,7 +33,7 @@ interface TopicKeySyncEvents {
 }
 
 /**
- * Syncs topics and keys. The order at the broker decides the value of a topic. The broker sends back the messages of
+ * Syncs topics and keys. The order at the broker decides a topic's value. The broker sends back the messages of
  * this sync, which reveals messages of other clients in between. Own writes are recognised by version.
  */
 export class TopicKeySync {

@@ -138,7 +138,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'ws:': '80', 'wss:': '
 const DEFAULT_TLS_PORT = '8883'
 
 /**
- * The brokers of a connection, shuffled per client, so that the clients of a stopped broker do not all move to the same
+ * A connection's brokers, shuffled per client, so that the clients of a stopped broker do not all move to the same
  * broker. A server reference can add one address temporarily.
  */
 export class AddressRotation {
@@ -211,7 +211,7 @@ function isAt(url: string, { host, port }: ServerReference): boolean {
   return port === undefined || String(port) === (given || (DEFAULT_PORTS[protocol] ?? DEFAULT_TLS_PORT))
 }
 
-/** Replaces the host of an address. The scheme stays, so a reference cannot downgrade TLS to plain text. */
+/** Replaces an address's host. The scheme stays, so a reference cannot downgrade TLS to plain text. */
 function withHost(from: string, { host, port }: ServerReference): string {
   const url = new URL(from)
   url.hostname = host

@@ -182,7 +182,7 @@ const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string]
  */
 const MQTT_FIRST_BYTES = [0x20, 0xf0, 0xe0]
 
-/** Describes the protocol of a server by its first bytes. Returns `undefined` for MQTT. */
+/** Describes a server's protocol by its first bytes. Returns `undefined` for MQTT. */
 export function foreignProtocol(first: Uint8Array): string | undefined {
   const [, what] = FOREIGN_PREFIXES.find(([prefix]) => prefix.every((byte, at) => first[at] === byte)) ?? []
   if (what !== undefined) return `the server speaks ${what}`

@@ -10,7 +10,7 @@ interface Source {
 }
 
 /**
- * Receives a chunk before the reader of the stream does; `pass` forwards data to that reader. Returns whether the
+ * Receives a chunk before the stream's reader does; `pass` forwards data to that reader. Returns whether the
  * source may continue.
  */
 export type Tap = (chunk: Uint8Array, pass: (chunk: Uint8Array) => boolean) => boolean
@@ -50,7 +50,7 @@ export const setStreamBuilder = (client: object, build: StreamBuilder): boolean 
   Reflect.set(client, 'streamBuilder', build)
 
 /**
- * Intercepts data pushed into a stream. Returns a function that passes data to the reader of the stream, or `undefined`
+ * Intercepts data pushed into a stream. Returns a function that passes data to the stream's reader, or `undefined`
  * if the stream cannot be intercepted.
  *
  * Not in the public API of mqtt.js: reading packets before its queue, which takes twenty steps and a turn of the event

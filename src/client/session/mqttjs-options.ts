@@ -64,7 +64,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
   // mqtt.js treats undefined options as set.
   const converted = omitUndefined({
     clientId: options.clientId,
-    // mqtt.js would take a client id from the query of the address.
+    // mqtt.js would take a client id from the address's query.
     query: {},
     ...tlsOf(options),
     clean: options.cleanStart,

@@ -99,7 +99,7 @@ export interface MqttSession {
   close(): void
 }
 
-/** The session of a service, which acknowledges QoS 1 messages itself. */
+/** A service's session, which acknowledges QoS 1 messages itself. */
 export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'verifyConnection'> {
   /** Unsubscribes, and calls `done` on UNSUBACK unless the connection is lost first. */
   unsubscribe(filters: readonly string[], done: () => void): void

@@ -17,7 +17,7 @@ export type { ShadowPatch } from './fields.js'
 /** Options of a shadow: {@link OptimisticOptions} without `conflict`, because fields are merged. */
 export type ShadowOptions<T> = Omit<OptimisticOptions<Partial<T>>, 'conflict'>
 
-/** The shadow of a device, for applications. Immutable. */
+/** A device's shadow, for applications. Immutable. */
 export interface ShadowState<T> {
   /** Desired state, including pending changes by this application. */
   readonly desired: Partial<T> | undefined
@@ -104,7 +104,7 @@ export class Shadow<T extends object> {
 }
 
 /**
- * Creates the shadow of a device, which consists of its desired and reported state, as JSON objects in two keys, and
+ * Creates a device's shadow, which consists of its desired and reported state, as JSON objects in two keys, and
  * the difference between them. Concurrent writes to different fields are all kept. A device that was offline finds the
  * current desired state. Versions keep rising after a deletion. Throws `argument` if `store` or `name` is invalid, and
  * for invalid options.

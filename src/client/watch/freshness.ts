@@ -14,7 +14,7 @@ const CONNECTING: Freshness = { state: 'connecting' }
 const LIVE: Freshness = { state: 'live' }
 const RESYNCING: Freshness = { state: 'resyncing' }
 
-/** Returns the freshness of a watch. @param lostAt - time when the connection was lost, ms since the Unix epoch */
+/** Returns a watch's freshness. @param lostAt - time when the connection was lost, ms since the Unix epoch */
 export function freshnessOf({ phase, isSynced, isKnown }: WatchState, lostAt: number): Freshness {
   if (isSynced) return LIVE
   if (!isKnown) return CONNECTING

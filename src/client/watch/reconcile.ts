@@ -25,7 +25,7 @@ const MAX_HELD_CHANGES = 64
 const NO_ENTRIES: readonly RawEntry[] = []
 
 /**
- * Reduces the state of a watch: (state, event) to (next state, entries to emit, request to send). Pure.
+ * Reduces a watch's state: (state, event) to (next state, entries to emit, request to send). Pure.
  *
  * The order on every connection is KEYNOTIFY, its response, GET, its response, then changes, so no change is lost
  * between the read and the notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A

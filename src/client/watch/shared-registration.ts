@@ -29,7 +29,7 @@ export interface WatchedGlobs {
 
 /** The interface of a client's key watches for its watched globs. */
 export interface KeyWatches {
-  /** Joins the watch of a key. A new watch uses the shared registration. */
+  /** Joins a key's watch. A new watch uses the shared registration. */
   joinShared(key: KeyName, observer: WatchObserver, details: JoinDetails): Watch | undefined
   /** Handles the store's confirmation of the shared registration, which includes this key. */
   confirmShared(key: KeyName, registration: SharedRegistration): void
@@ -38,7 +38,7 @@ export interface KeyWatches {
   /** Ends the observer if the client was closed or rejected, and returns whether it did so. */
   endIfClosed(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean
   report(error: StateStoreError): void
-  /** Leaves the watch of a key. @param stopDelay - time until a watch without other observers ends, ms */
+  /** Leaves a key's watch. @param stopDelay - time until a watch without other observers ends, ms */
   leave(key: KeyName, observer: WatchObserver, stopDelay?: number): void
   /** Returns the newest version of a key known on this connection, or `unsettled` during a read. */
   floorOf(key: KeyName): Hlc | undefined | 'unsettled'

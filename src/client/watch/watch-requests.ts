@@ -55,7 +55,7 @@ export class WatchRequests {
     this.#window.enqueue(watch, () => this.#request(watch, request))
   }
 
-  /** Ends the registration of a watch. @param isImmediate - bypasses the queue, for a client that is closing */
+  /** Ends a watch's registration. @param isImmediate - bypasses the queue, for a client that is closing */
   unregister(watch: Watch, isImmediate: boolean): void {
     if (isImmediate) this.#stop(watch)
     else this.#window.enqueue(watch, () => this.#stop(watch))

@@ -65,7 +65,7 @@ export type WatchEvent =
   /** The watch must verify that the store still has the registration. */
   | { readonly type: 'verify' }
   | { readonly type: 'unanswered' }
-  /** The first change of the key since the registration of its glob is about to be applied. */
+  /** The first change of the key since its glob's registration is about to be applied. */
   | { readonly type: 'appeared' }
   | { readonly type: 'registered' }
   | { readonly type: 'read'; readonly reading: ReadResult }
@@ -89,7 +89,7 @@ export const DISCONNECTED = {
 export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', isKnown: false, entry: undefined }
 
 /**
- * The state of a key. `op` is `set` for a value, `delete` for a notified deletion, `absent` when a read found no key,
+ * A key's state. `op` is `set` for a value, `delete` for a notified deletion, `absent` when a read found no key,
  * `invalid` for a value the codec cannot decode. `source` is the first read, a notification, or the read after a
  * reconnect. `reason` is the reason why the value is missing; see {@link GoneReason}. It is `unknown` for an absent
  * key.

@@ -9,7 +9,7 @@ import type { StateStoreError } from '../util/errors.js'
  */
 export interface RequestTrace {
   readonly clientId: string
-  /** The address of the broker, without user, password and query. */
+  /** The broker's address, without user, password and query. */
   readonly url: string | undefined
   readonly verb: Command['verb']
   /** The key; undefined for SCAN and GLOBNOTIFY. */
@@ -54,7 +54,7 @@ export type ClientWatchEvent =
       readonly userProperties: PropertiesByName
     }
 
-/** Whether the value of a watch is current, as in `freshness$`. */
+/** Whether a watch's value is current, as in `freshness$`. */
 export type WatchFreshness = 'connecting' | 'live' | 'stale' | 'resyncing'
 
 /** An event of a client's lease, on `rx-statestore:lease`. */

@@ -7,7 +7,7 @@ const NO_BYTES = new Uint8Array(0)
 const PUBACK = PACKET.puback << 4
 
 /**
- * Cuts the data of a connection into packets, one at a time, so that the reader can stop in between. A packet that
+ * Cuts a connection's data into packets, one at a time, so that the reader can stop in between. A packet that
  * arrives in one chunk is a view of that chunk. A fragmented packet is assembled in memory that grows with the data, to
  * at most twice its size and never beyond the packet's end: linear time, and no allocation for announced data.
  *

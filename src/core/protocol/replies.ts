@@ -16,7 +16,7 @@ export interface ScanPage {
   readonly token: Uint8Array | undefined
 }
 
-/** The reply of the store to a request, before it is encoded. */
+/** The store's reply to a request, before it is encoded. */
 export type Reply =
   | { readonly type: 'ok' }
   | { readonly type: 'value'; readonly value: Uint8Array }

@@ -93,7 +93,7 @@ export const systemClock: Clock = {
   afterInput: post,
 }
 
-/** Returns the clock of an option, whose tasks do not prolong a page's chains of timers. Default: the system clock. */
+/** Returns an option's clock, whose tasks do not prolong a page's chains of timers. Default: the system clock. */
 export const clockOf = (clock: Clock = systemClock): Clock =>
   clock === systemClock || typeof setImmediate === 'function'
     ? clock

@@ -200,7 +200,7 @@ export class PayloadError extends StateStoreError {
   }
 }
 
-/** The codec of a key cannot decode the stored value. The watch continues. */
+/** A key's codec cannot decode the stored value. The watch continues. */
 export class DecodeError extends StateStoreError {
   override readonly name = 'DecodeError'
   readonly key: string
@@ -247,7 +247,7 @@ export class RequestRejectedError extends StateStoreError {
 
 export const forKey = (key: string | undefined): string => (key === undefined ? '' : ` for key ${JSON.stringify(key)}`)
 
-/** Returns the message of an error, or any other thrown value as text. Never throws. */
+/** Returns an error's message, or any other thrown value as text. Never throws. */
 export function reason(cause: unknown): string {
   try {
     // Node reports several failed addresses of a host as an error without a message.

@@ -1,2 +1,2 @@
-/** The result of an operator: the source item, and the result of its request. */
+/** An operator's result: the source item, and its request's result. */
 export type ItemResult<T, R> = R & { readonly item: T }

@@ -51,7 +51,7 @@ const FIRST_LINE = '{"dump":1}'
 const formatLastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
 const hex = (sum: number): string => sum.toString(16).padStart(8, '0')
 
-/** Writes the text of a dump: a header, one line per key, and a trailer with the number of keys and a checksum. */
+/** Writes a dump's text: a header, one line per key, and a trailer with the number of keys and a checksum. */
 export class DumpWriter {
   #keys = 0
   #sum = 0
@@ -101,7 +101,7 @@ export class DumpReader {
     }
   }
 
-  /** Ends the input. Throws if the trailer of a dump is missing. */
+  /** Ends the input. Throws if a dump's trailer is missing. */
   end(): void {
     if (this.#current === undefined) return
     throw lineError(this.#lineNumber, `${TRUNCATED} here; ${REMEDY}`)
@@ -280,7 +280,7 @@ export async function* linesOf(
 }
 
 /**
- * Yields the lines of a dump in a file or a request body, like {@link linesOf}. Throws `argument` if there are no
+ * Yields a dump's lines in a file or a request body, like {@link linesOf}. Throws `argument` if there are no
  * lines, because even the dump of an empty store has a header and a trailer.
  */
 export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {

@@ -26,7 +26,7 @@ export const closeServer = (server: Server): Promise<void> =>
   // A server that never listened reports an error on close, which can be ignored.
   new Promise(resolve => server.close(() => resolve()))
 
-/** Returns the address of a server, such as `wss://host:port`. @param scheme - without TLS: `http`, `ws` */
+/** Returns a server's address, such as `wss://host:port`. @param scheme - without TLS: `http`, `ws` */
 export const addressOf = (server: Server, scheme: string, host: string): string =>
   `${scheme}${server instanceof TlsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`
 

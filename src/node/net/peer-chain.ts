@@ -25,7 +25,7 @@ export class TlsPeer {
     this.#authorities = authorities
   }
 
-  /** Returns the chain of the peer, `undefined` if it sent no certificate, or `null` after the connection has closed. */
+  /** Returns the peer's chain, `undefined` if it sent no certificate, or `null` after the connection has closed. */
   readChain(): PeerChain | null | undefined {
     if (!this.#socket.authorized) {
       // An unknown client chooses the length of its chain, so only its first certificate is read.

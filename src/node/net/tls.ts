@@ -18,7 +18,7 @@ export interface TlsMaterial {
 const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
- * Returns the options of a server for TLS 1.2 or later. A client with a missing or untrusted certificate passes the
+ * Returns a server's options for TLS 1.2 or later. A client with a missing or untrusted certificate passes the
  * handshake, so that the server can refuse the client with a message. Session tickets are disabled, because a client
  * could resume although its authority is no longer trusted.
  */

@@ -65,7 +65,7 @@ export class UnauthenticatedConnections {
   }
 
   /**
-   * Adds the socket of a connection, which is the one below TLS if the connection uses TLS. Beyond the limit, evicts a
+   * Adds a connection's socket, which is the one below TLS if the connection uses TLS. Beyond the limit, evicts a
    * connection.
    */
   add(socket: Socket): void {

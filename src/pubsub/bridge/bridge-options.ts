@@ -26,7 +26,7 @@ export interface BridgeOptions {
    */
   readonly codec?: Codec<unknown> | ((key: string) => Codec<unknown>) | undefined
   /**
-   * Returns whether a client may join the group of a key, regardless of its roles. Default: clients whose roles allow
+   * Returns whether a client may join a key's group, regardless of its roles. Default: clients whose roles allow
    * it. Called when a client joins, but not for groups to which its access token or the application added it. If the
    * function throws, the client is denied.
    */

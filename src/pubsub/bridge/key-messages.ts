@@ -15,7 +15,7 @@ export interface ErrorInfo {
 }
 
 /**
- * The state of a key as JSON, which is an `Entry` of the store. Undefined members are omitted.
+ * A key's state as JSON, which is an `Entry` of the store. Undefined members are omitted.
  *
  * @example
  * ```json
@@ -53,16 +53,16 @@ export interface KeyFailure {
   readonly error: ErrorInfo
 }
 
-/** A message to the group of a key. `T` is the type of the key's values. */
+/** A message to a key's group. `T` is the type of the key's values. */
 export type KeyMessage<T = unknown> = KeyEntry<T> | KeyFreshness | KeyFailure
 
 /** A server message to a client whose write had an `id`. It is sent directly before the write's acknowledgement. */
 export interface KeyWritten {
   readonly type: 'written'
-  /** The id of the write. */
+  /** The write's id. */
   readonly id: string | number
   readonly key: string
-  /** The version of the write. It is missing if the deleted key did not exist. */
+  /** The write's version. It is missing if the deleted key did not exist. */
   readonly version?: string
 }
 

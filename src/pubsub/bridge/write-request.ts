@@ -16,7 +16,7 @@ export interface KeyDelete {
   readonly key: string
   /** The fencing token in wire form. See `Hlc`. */
   readonly options?: { readonly fencingToken?: string }
-  /** The id of the write. With an id, the client gets a server message with the id and the version of the write. */
+  /** The write's id. With an id, the client gets a server message with the id and the write's version. */
   readonly id?: string | number
 }
 

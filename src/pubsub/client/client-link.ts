@@ -20,7 +20,7 @@ const VIOLATION_CODES = [1002, 1003, 1007, 1008]
 export const PROBE_GROUP = 'rx-statestore:alive'
 
 /**
- * The current attempt to connect and the liveness of its socket. All steps of an attempt share one time limit, and a
+ * The current attempt to connect and its socket's liveness. All steps of an attempt share one time limit, and a
  * connected link must receive frames. A silent link is probed before it is dropped, because timers stop while a
  * computer sleeps. Pure. All times are in ms.
  *

@@ -41,7 +41,7 @@ export type OutgoingFrame =
 
 /** The outcome of a message that was sent. */
 export interface SendResult {
-  /** The id of the request in the session, or `undefined` without acknowledgement. */
+  /** The request's id in the session, or `undefined` without acknowledgement. */
   readonly ackId: bigint | undefined
   /** Whether the hub had processed an earlier copy whose acknowledgement was lost. The message was delivered once. */
   readonly duplicate: boolean
@@ -107,7 +107,7 @@ export type Action =
   | { readonly type: 'gap'; readonly group: string; readonly since: number }
   | { readonly type: 'report'; readonly error: StateStoreError }
 
-/** The state of the connection to a hub. All times are wall times in ms since the Unix epoch. */
+/** The connection's state to a hub. All times are wall times in ms since the Unix epoch. */
 export type PubSubStatus =
   | { readonly state: 'connecting' }
   | {
@@ -127,7 +127,7 @@ export type PubSubStatus =
        * five seconds.
        */
       readonly attempt: number
-      /** The time when the recovery of the session is abandoned. */
+      /** The time when the session's recovery is abandoned. */
       readonly deadline: number
       /** The reason why the socket was lost or the last attempt failed. */
       readonly cause: StateStoreError

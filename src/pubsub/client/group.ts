@@ -23,7 +23,7 @@ export interface GroupHost {
 export class Group {
   readonly name: string
   /**
-   * The messages of the group. Hot. All subscribers of a client share one membership: the client joins the group for
+   * The group's messages. Hot. All subscribers of a client share one membership: the client joins the group for
    * the first subscriber and leaves it after the last one. The membership survives lost connections. A recovered
    * session loses no messages. In a new session, the client rejoins the group, and {@link gaps$} reports the missed
    * messages.

@@ -47,7 +47,7 @@ export interface PubSubClientSettings extends Omit<MachineSettings, 'bufferedByt
  */
 export class PubSubClient implements AsyncDisposable {
   /**
-   * The state of the connection. Emits the latest state on subscription, even after `stopped`, when it then completes.
+   * The connection's state. Emits the latest state on subscription, even after `stopped`, when it then completes.
    */
   readonly status$: Observable<PubSubStatus>
   /** Emits faults that end no stream, such as malformed frames and rejected rejoins. Hot. Subscribing is optional. */

@@ -23,7 +23,7 @@ export interface SendOptions {
    */
   readonly atLeastOnce?: boolean | undefined
   /**
-   * The time limit in ms from subscribing, including outages. Default: the limit of the client, which is 90 s by
+   * The time limit in ms from subscribing, including outages. Default: the client's limit, which is 90 s by
    * default.
    */
   readonly timeout?: number | undefined

@@ -94,7 +94,7 @@ class DeferredSocket implements Socket {
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
       handlers.message(isArrayBuffer(data) ? new Uint8Array(data) : String(data))
     }
-    // Browsers hide the details of a failure, such as the HTTP status. The message of an error is empty if several
+    // Browsers hide the details of a failure, such as the HTTP status. An error's message is empty if several
     // addresses of the host failed.
     socket.onerror = (event: object) => {
       if ('error' in event && isError(event.error)) problem = reason(event.error)
@@ -111,7 +111,7 @@ class DeferredSocket implements Socket {
 /** `WebSocket.send` rejects views of shared memory. */
 const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => isArrayBuffer(bytes.buffer)
 
-/** The callbacks of a socket. They are never called before {@link OpenSocket} has returned. */
+/** A socket's callbacks. They are never called before {@link OpenSocket} has returned. */
 export interface SocketHandlers {
   opened(): void
   message(data: FrameData): void

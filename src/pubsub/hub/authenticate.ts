@@ -8,7 +8,7 @@ import { AccessTokens } from './tokens.js'
 
 /** The handshake of a client that wants to connect. */
 export interface ConnectRequest {
-  /** The name of the hub, in lower case. */
+  /** The hub's name, in lower case. */
   readonly hub: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -16,7 +16,7 @@ export interface ConnectRequest {
   readonly accessToken: string | undefined
 }
 
-/** Returns the identity of a client, or `false` to refuse it. */
+/** Returns a client's identity, or `false` to refuse it. */
 export type Identify = (request: ConnectRequest) => Identity | false | Promise<Identity | false>
 
 /**

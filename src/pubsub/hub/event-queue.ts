@@ -23,7 +23,7 @@ export class EventRequest {
   readonly event: string
   readonly payload: Payload
   readonly ackId: bigint | undefined
-  /** The size of the frame in bytes or characters. */
+  /** The frame's size in bytes or characters. */
   readonly size: number
   /** The deadline at which the event is rejected automatically, if the client requested an ack. */
   deadline: Deadline<EventRequest> | undefined

@@ -14,7 +14,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000
 export const MAX_PENDING_HANDSHAKES = 1_000
 
 export interface Handshake {
-  /** The name of the hub, in lower case. */
+  /** The hub's name, in lower case. */
   readonly hub: string
   /** The offered subprotocols in the client's order of preference and spelling. */
   readonly subprotocols: readonly string[]
@@ -55,7 +55,7 @@ export function readHandshake(url: string, headers: IncomingHttpHeaders, path: s
   }
 }
 
-/** Returns the name of the hub, an empty name if the query has none, or `undefined` for another path. */
+/** Returns the hub's name, an empty name if the query has none, or `undefined` for another path. */
 function hubName(pathname: string, query: URLSearchParams, path: string): string | undefined {
   if (pathname === path || pathname === `${path}/`) return query.get('hub') ?? ''
   const prefix = `${path}/hubs/`

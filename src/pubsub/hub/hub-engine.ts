@@ -97,7 +97,7 @@ export class HubEngine {
     this.#listener.left?.(session, group)
   }
 
-  /** Returns the session of a claim if the claim's token is correct. */
+  /** Returns a claim's session if the claim's token is correct. */
   findClaimed({ connectionId, token }: SessionClaim): HubSession | undefined {
     const session = this.sessionIndex.get(connectionId)
     return session?.hasToken(token) ? session : undefined
@@ -290,7 +290,7 @@ export class HubEngine {
   }
 }
 
-/** Receives the events of a hub. The listener may call the engine reentrantly. */
+/** Receives a hub's events. The listener may call the engine reentrantly. */
 export interface HubListener {
   connected(session: Connection): void
   disconnected(session: Connection, reason: EndReason): void

@@ -10,7 +10,7 @@ import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 const MAX_RECENT_IDS = 1_000
 
 /**
- * The progress of a session. `ignored`: the session is still behind, but senders no longer wait for it. `at`: the time
+ * A session's progress. `ignored`: the session is still behind, but senders no longer wait for it. `at`: the time
  * in ms when the lag began or the last acknowledgement since then arrived.
  */
 type Progress =

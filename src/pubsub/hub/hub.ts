@@ -24,7 +24,7 @@ export interface ClientAccess {
 
 /**
  * The application's side of a hub. Messages also reach disconnected clients, because they are kept until the client
- * reconnects, up to the limits of the session. Calls for an unknown connection have no effect and return `false` or 0.
+ * reconnects, up to the session's limits. Calls for an unknown connection have no effect and return `false` or 0.
  *
  * @example
  * ```ts
@@ -79,8 +79,8 @@ export class Hub {
   }
 
   /**
-   * Sends to the members of a group. Returns the number of members. Throws {@link ArgumentError} as {@link sendToAll}
-   * does. More than 1000 messages sent synchronously end the session of every member.
+   * Sends to a group's members. Returns the number of members. Throws {@link ArgumentError} as {@link sendToAll}
+   * does. More than 1000 messages sent synchronously end every member's session.
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
     checkName('group', group)
@@ -99,7 +99,7 @@ export class Hub {
     return this.#send(new Set(session?.groupNames.has(group) ? [session] : []), frame, {}) > 0
   }
 
-  /** Sends to the connections of a user. Returns the number of connections. Throws as {@link sendToAll} does. */
+  /** Sends to a user's connections. Returns the number of connections. Throws as {@link sendToAll} does. */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.sessionIndex.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)

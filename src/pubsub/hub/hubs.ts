@@ -6,7 +6,7 @@ import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import { MemoryBudget } from './memory-budget.js'
 
-/** Keeps the hubs of a server by name. A hub that the application has not opened is dropped after its last session. */
+/** Keeps a server's hubs by name. A hub that the application has not opened is dropped after its last session. */
 export class Hubs {
   readonly #options: HubDriverOptions
   readonly #budget: MemoryBudget
@@ -95,7 +95,7 @@ interface WeighedSession {
   readonly weight: number
 }
 
-/** The sessions of an owner, heaviest last. */
+/** An owner's sessions, heaviest last. */
 interface OwnerSessions {
   readonly sessions: WeighedSession[]
   weight: number

@@ -84,7 +84,7 @@ export const PERMISSION_FOR: Record<GroupAction, Permission> = {
  */
 export type GroupGuard = (connection: Connection, action: GroupAction, group: string) => boolean | undefined
 
-/** The guards of a hub. All guards are called until a guard denies, so no guard can override another guard's denial. */
+/** A hub's guards. All guards are called until a guard denies, so no guard can override another guard's denial. */
 export class GroupGuards {
   readonly #guards = new Set<{ readonly decide: GroupGuard }>()
 

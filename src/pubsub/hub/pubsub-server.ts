@@ -20,7 +20,7 @@ import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } 
 import { AccessTokens } from './tokens.js'
 import { Upgrades } from './upgrade.js'
 
-/** The name of the server in audit events. */
+/** The server's name in audit events. */
 const LISTENER = 'hub'
 
 /** A running server. See {@link servePubSub}. */

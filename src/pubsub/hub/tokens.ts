@@ -28,7 +28,7 @@ export class AccessTokens {
   readonly #key: Uint8Array
 
   /**
-   * Creates the tokens of a key. A key given as a string is encoded as UTF-8, as in Azure. Throws {@link ArgumentError}
+   * Creates a key's tokens. A key given as a string is encoded as UTF-8, as in Azure. Throws {@link ArgumentError}
    * for a key shorter than 32 bytes.
    */
   constructor(key: string | Uint8Array) {

@@ -28,7 +28,7 @@ export interface ScheduledWriter {
 }
 
 /**
- * Shares the turns of the event loop among the sockets of a server. Data written in a turn is sent at its end, with one
+ * Shares the turns of the event loop among a server's sockets. Data written in a turn is sent at its end, with one
  * task for all sockets. A turn writes only {@link WRITE_BYTES_PER_TURN} of larger messages. Further sockets wait for
  * later turns, each once, in FIFO order. So a large message to a large group delays neither small messages nor reading.
  */

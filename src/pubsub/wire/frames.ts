@@ -1,7 +1,7 @@
 import { PayloadError, reason } from '../../core/util/errors.js'
 
 /**
- * The content of a message. `protobuf` data is a serialized `google.protobuf.Any`. `json` data may be a `JsonText`.
+ * A message's content. `protobuf` data is a serialized `google.protobuf.Any`. `json` data may be a `JsonText`.
  * (JSON subprotocol reference, "Publish messages"; protobuf reference, `MessageData`.)
  */
 export type Payload =

@@ -61,7 +61,7 @@ export class JsonScanner {
   /**
    * Scans an object.
    *
-   * @param member - function that is called with the name of each member, quoted and escaped, and must scan the
+   * @param member - function that is called with each member's name, quoted and escaped, and must scan the
    * member's value
    */
   scanObject(member: (quotedName: string) => void): void {
@@ -240,7 +240,7 @@ export function memberText(text: string, name: string): string | undefined {
   return found
 }
 
-/** Returns the name of a member, which may be escaped, as in "sequence\u0049d". */
+/** Returns a member's name, which may be escaped, as in "sequence\u0049d". */
 const nameOf = (quoted: string): unknown => (quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1))
 
 /**

@@ -71,7 +71,7 @@ export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o
 
 const NO_BYTES = new Uint8Array()
 
-/** Reads the fields of a message by tag. Throws if the bytes are malformed or contain too many fields. */
+/** Reads a message's fields by tag. Throws if the bytes are malformed or contain too many fields. */
 export class FieldReader extends BinaryReader {
   #fields = 0
 

@@ -90,7 +90,7 @@ export class GlobTemplate {
     return glob
   }
 
-  /** Returns the text of the glob for a client, or `undefined` if the client lacks a value. */
+  /** Returns the glob's text for a client, or `undefined` if the client lacks a value. */
   textFor(subject: Subject): string | undefined {
     return fill(this.#template, subject, literalGlob)
   }

@@ -43,7 +43,7 @@ const MAX_TOKEN_BYTES = 16_384
 /** Authenticates clients by signed tokens (JWT), such as the tokens of Kubernetes service accounts. */
 export class Tokens {
   readonly #options: TokenOptions
-  /** New tokens stay valid, and old ones expire, when the clock of the machine is set back. */
+  /** New tokens stay valid, and old ones expire, when the machine's clock is set back. */
   readonly #clock = new StoreClock(systemClock)
   readonly #warn: Warn
   #keys: TokenKeys

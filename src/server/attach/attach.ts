@@ -6,7 +6,7 @@ import { type AttachOptions, settingsFrom } from './options.js'
  * Serves a state store through an existing MQTT 5 broker. The store connects as a client, receives and answers the
  * requests of other clients, and notifies watchers. Returns immediately. The store then waits for the broker,
  * reconnects after every interruption, and stands by while another store serves (see {@link AttachedStore.state$}).
- * Throws `argument` for invalid options, and for a policy when the broker does not identify the sender of a request.
+ * Throws `argument` for invalid options, and for a policy when the broker does not identify a request's sender.
  *
  * @example
  * ```ts

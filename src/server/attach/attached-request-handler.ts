@@ -279,7 +279,7 @@ const badRequest = (statusMessage: string, property: string, value: string): Con
   },
 })
 
-/** The sender of a request, or the reason why the sender is unknown. */
+/** A request's sender, or the reason why the sender is unknown. */
 export type RequesterIdentity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
@@ -299,7 +299,7 @@ const MAX_RESPONSE_LEVELS = 16
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
 /**
- * Identifies the sender of a request, which brokers do not report. Without `identityProperty`, the sender is taken to
+ * Identifies a request's sender, which brokers do not report. Without `identityProperty`, the sender is taken to
  * be the owner of the response topic, which is right if the broker lets no other client publish and subscribe to that
  * topic. With `identityProperty`, the sender is the client that the broker names in that user property, and the
  * response topic must belong to the same client. A client may also send the property itself, so a request that contains

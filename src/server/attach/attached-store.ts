@@ -82,7 +82,7 @@ export interface AttachedStore
   /** Returns a snapshot of all keys, one line for each key. The snapshot is empty while the store does not serve. */
   dump(): Iterable<DumpLine>
   /**
-   * Loads the keys of a dump, as {@link StoreServer.load} does. In addition, rejects with `closed` if the store does
+   * Loads a dump's keys, as {@link StoreServer.load} does. In addition, rejects with `closed` if the store does
    * not serve or stops serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
    *
    * @example

@@ -21,7 +21,7 @@ import { StatsSampler } from './stats-stream.js'
 
 export interface ApiOptions {
   readonly store: ConsoleStore
-  /** The contents of the store after a reset. */
+  /** The store's contents after a reset. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
   readonly clock: Clock
@@ -76,7 +76,7 @@ export class Api {
     return AUDITED_REQUESTS.has(`${method} ${path}`)
   }
 
-  /** Handles a request. Throws {@link HttpProblem} and the errors of the store. */
+  /** Handles a request. Throws {@link HttpProblem} and the store's errors. */
   async handle(call: Call): Promise<void> {
     const result = await this.#routeOf(call)(call)
     if (result === undefined) return
@@ -158,7 +158,7 @@ const action =
 
 const MAX_FREEZE_MS = 600_000
 
-/** Drops the connections of a client. Throws {@link HttpProblem} for an unknown client or an attached store. */
+/** Drops a client's connections. Throws {@link HttpProblem} for an unknown client or an attached store. */
 function disconnectClient(store: ConsoleStore, { clientId }: JsonObject): void {
   if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a string')
   if (!requireBroker(store).cut(clientId)) throw noSuchClient()

@@ -15,7 +15,7 @@ export interface ConsoleOptions {
   readonly port: number
   /** The access token. Default: a random token at each start. */
   readonly token?: string | undefined
-  /** The contents of the store after a reset. Without them, the console offers no reset. */
+  /** The store's contents after a reset. Without them, the console offers no reset. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
   /** The clock of the stats stream. Default: the system clock. */
@@ -87,7 +87,7 @@ export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore):
   )
 }
 
-/** Returns the login of the page, if there is one. Throws {@link ArgumentError} for an invalid one. */
+/** Returns the page's login, if there is one. Throws {@link ArgumentError} for an invalid one. */
 export function loginOf(option: ConsoleOptions['brokerLogin']): BrokerLogin | undefined {
   const login = typeof option === 'function' ? option() : option
   if (login === undefined) return undefined

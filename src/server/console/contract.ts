@@ -235,7 +235,7 @@ export type { DumpLine } from '../../node/dump/codec.js'
 export interface LoadResponse {
   readonly loaded: number
   /**
-   * The number of keys that kept the version of the dump. The versions of the other keys were older than the newest
+   * The number of keys that kept the dump's version. The versions of the other keys were older than the newest
    * version assigned by the store.
    */
   readonly versionsKept: number

@@ -34,7 +34,7 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
 }
 
 /**
- * Serves the console of a store on a separate port (default `127.0.0.1:8080`), or below `/console` on an existing
+ * Serves a store's console on a separate port (default `127.0.0.1:8080`), or below `/console` on an existing
  * server. An attached store requires `brokerUrl`. Rejects with the system's error if the port is in use, and with
  * {@link ArgumentError} for an invalid option.
  *

@@ -27,7 +27,7 @@ export interface ApplyResult {
   readonly change: Notification | undefined
 }
 
-/** The inputs of a command in addition to the record. */
+/** A command's inputs in addition to the record. */
 export interface ApplyContext {
   /** The store's wall time, in ms since the Unix epoch. */
   readonly now: number

@@ -37,7 +37,7 @@ export type EntryResult =
 
 export interface RestoreResult {
   readonly changes: readonly KeyChange[]
-  /** The number of keys set, and the number of those that kept the version of the dump. */
+  /** The number of keys set, and the number of those that kept the dump's version. */
   readonly loaded: number
   readonly versionsKept: number
   /** The number of keys skipped because they had already expired. */

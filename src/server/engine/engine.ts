@@ -43,7 +43,7 @@ export interface EngineOptions<C = unknown> {
 /** The limit on expired keys that one entry removes, so that the entry does not delay others for long. */
 export const MAX_EXPIRED_PER_ENTRY = 256
 
-/** The length in bytes above which the writer of a key is charged for comparing the key with globs. */
+/** The length in bytes above which a key's writer is charged for comparing the key with globs. */
 const MAX_UNCHARGED_KEY_BYTES = 256
 
 /**

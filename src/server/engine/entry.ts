@@ -4,7 +4,7 @@ import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-c
 import type { StoredRecord } from './apply.js'
 import type { RawClocks } from './command-result.js'
 
-/** The identity of a request, by which a redelivery is recognized. */
+/** A request's identity, by which a redelivery is recognized. */
 export interface Origin {
   readonly clientId: string
   readonly correlationData: Uint8Array

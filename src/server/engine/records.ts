@@ -25,7 +25,7 @@ export const recordBytes = (
 ): number => RECORD_OVERHEAD_BYTES + id.length + value.length + (fencingToken?.nodeId.length ?? 0)
 
 /**
- * Keeps the records of the store, their insertion order and their expiries. Keys are binary strings, because a binary
+ * Keeps the store's records, their insertion order and their expiries. Keys are binary strings, because a binary
  * string takes a fifth of the memory of a small `Uint8Array`.
  */
 export class Records {
@@ -73,7 +73,7 @@ export class Records {
   }
 
   /**
-   * Returns the record of a key.
+   * Returns a key's record.
    *
    * @param id - key as a binary string, also in the methods below
    */
@@ -89,7 +89,7 @@ export class Records {
   }
 
   /**
-   * Stores a copy of the value, because the value of a request is a view of a network buffer that may be much larger.
+   * Stores a copy of the value, because a request's value is a view of a network buffer that may be much larger.
    *
    * @param old - the current record, if known to the caller
    */

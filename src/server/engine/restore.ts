@@ -21,7 +21,7 @@ export interface RestorePlan {
 }
 
 /**
- * Stores the records of a dump atomically. Requires no fencing token, and never replaces the token of a key by an older
+ * Stores the records of a dump atomically. Requires no fencing token, and never replaces a key's token by an older
  * one. With `replace`, deletes all other keys. If the dump exceeds a quota, throws {@link CommandError}
  * (`quota-exceeded`) and changes nothing.
  */

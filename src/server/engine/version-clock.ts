@@ -70,7 +70,7 @@ export interface RequestClocks {
   readonly fencingToken: Hlc | undefined
 }
 
-/** Parses the clocks of a request at wall time `now` in ms. Throws {@link CommandError} for an invalid clock. */
+/** Parses a request's clocks at wall time `now` in ms. Throws {@link CommandError} for an invalid clock. */
 export function readClocks(command: Command, raw: RawClocks, clock: VersionClock, now: number): RequestClocks {
   const timestamp = readClock(raw.timestamp)
   const fencingToken = readClock(raw.fencingToken)

@@ -12,7 +12,7 @@ export interface WatchQuotas<C> {
   readonly maxPerOwner: number
   /** The limit per key, and for all globs together. Default: unlimited. */
   readonly maxPerKey?: number
-  /** Returns the owner of a connection, or `undefined` for none. The owner must be constant for a connection. */
+  /** Returns a connection's owner, or `undefined` for none. The owner must be constant for a connection. */
   ownerOf(connection: C): string | undefined
 }
 

@@ -33,7 +33,7 @@ export function isReplacing(options: LoadOptions): boolean {
 }
 
 /**
- * Writes the records of a dump to a store. Rejects with `quota-exceeded`, or with `request-rejected` when the log is
+ * Writes a dump's records to a store. Rejects with `quota-exceeded`, or with `request-rejected` when the log is
  * broken. When the store stops first, rejects with `closed`, or with `outcome-unknown` if the log may contain the
  * records.
  */
@@ -64,7 +64,7 @@ const loadError = (failure: LogFailure): StateStoreError => {
 const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
-/** The records of a dump, and the latest of its fencing tokens. */
+/** A dump's records, and the latest of its fencing tokens. */
 export interface ParsedDump {
   readonly records: readonly DumpRecord[]
   readonly latestToken: { readonly lineNumber: number; readonly token: Hlc } | undefined

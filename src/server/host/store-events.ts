@@ -8,7 +8,7 @@ import type { LogFailure } from '../log/log.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { Fault, StorageStatus } from './store-server.js'
 
-/** The subjects of a store, which survive its restarts. `storage$` emits the current status on subscription. */
+/** A store's subjects, which survive its restarts. `storage$` emits the current status on subscription. */
 export interface StoreEvents {
   readonly requests$: Subject<RequestReport>
   readonly drift$: Subject<number>

@@ -25,7 +25,7 @@ export interface StoreStats {
   readonly wills: number
   /** The buffered bytes. See {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
-  /** The size of the store in bytes. See {@link ServeOptions.maxBytes}. */
+  /** The store's size in bytes. See {@link ServeOptions.maxBytes}. */
   readonly bytes: number
   /** The number of network connections. Those in excess of `connections` are not accepted, or not yet. */
   readonly networkConnections: number
@@ -39,7 +39,7 @@ export interface StoreStats {
   readonly notifications: number
 }
 
-/** The limits of a store. See {@link QuotaOptions}. */
+/** A store's limits. See {@link QuotaOptions}. */
 export interface StoreLimits {
   readonly keys: number
   readonly bytes: number
@@ -67,7 +67,7 @@ export interface Fault {
   readonly error: unknown
 }
 
-/** The details of a key. See {@link StoreServer.peek}. */
+/** A key's details. See {@link StoreServer.peek}. */
 export interface StoredKey {
   readonly value: Uint8Array
   /** The version, such as `1696374425000:1:StateStore`. */
@@ -198,7 +198,7 @@ export interface StoreServer extends AsyncDisposable {
   readonly frozenUntil: number | undefined
 
   /**
-   * Returns the details of a key, or `undefined` if the key does not exist. The call does not count as a request, and
+   * Returns a key's details, or `undefined` if the key does not exist. The call does not count as a request, and
    * clients do not notice it.
    */
   peek(key: string | Uint8Array): StoredKey | undefined
@@ -257,7 +257,7 @@ export interface StoreServer extends AsyncDisposable {
   dump(): Iterable<DumpLine>
 
   /**
-   * Loads the keys of a dump, given as lines of text or objects, in one atomic step, and notifies watchers. A key keeps
+   * Loads a dump's keys, given as lines of text or objects, in one atomic step, and notifies watchers. A key keeps
    * the version of its line if that is newer than every version that the store has issued. Otherwise the key gets a new
    * version, so that watchers never see an older version after a newer one. A new store that loads a dump is therefore
    * equal to the dumped one. A key takes the fencing token of its line unless the key has a newer token. The load

@@ -1,6 +1,6 @@
 import type { LogEntry } from '../engine/entry.js'
 
-/** Receives the outcome of each entry, in log order. */
+/** Receives each entry's outcome, in log order. */
 export interface LogListener {
   /**
    * Called when an entry appended here is committed. `entry` has the appended commands, and the time of the log if the
@@ -23,7 +23,7 @@ export interface LogListener {
 /**
  * The reason why an entry was rejected.
  * - `full`: the disk has no space for the entry.
- * - `broken`: the state of the log on disk is unknown. Only the entry that was being written may be in the log.
+ * - `broken`: the log's state on disk is unknown. Only the entry that was being written may be in the log.
  * - `closed`: the store is stopping, and the entry will never be in the log.
  * - `unavailable`: the shared log is unreachable, and the entry will never be in the log.
  * - `unknown`: the shared log is unreachable, and the entry may or may not be in the log.
@@ -34,7 +34,7 @@ interface LogFailureOptions extends ErrorOptions {
   readonly mayBeLogged?: boolean
 }
 
-/** The rejection of an entry. */
+/** An entry's rejection. */
 export class LogFailure extends Error {
   override readonly name = 'LogFailure'
   readonly problem: LogProblem

@@ -18,7 +18,7 @@ const OTHER_CATEGORY = 'other'
 /** The names that clients can choose. Longer ones would make the exposition large, because many metrics repeat them. */
 const CATEGORY_NAME = /^[\w.:/-]{1,64}$/
 
-/** The verb of a command, or `invalid` for a payload that is not a command. */
+/** A command's verb, or `invalid` for a payload that is not a command. */
 type CommandName = NonNullable<ServerRequestTrace['verb']> | 'invalid'
 
 /** The counts of the clients of one category. */

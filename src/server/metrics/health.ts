@@ -40,7 +40,7 @@ export interface ComponentHealth {
   readonly [detail: string]: unknown
 }
 
-/** The health of a store, in the form of a response of type `application/health+json`. */
+/** A store's health, in the form of a response of type `application/health+json`. */
 export interface Health {
   readonly status: HealthStatus
   readonly version: string

@@ -10,7 +10,7 @@ export type { MetricsOptions, MetricsServer } from './metrics-server.js'
 const NAMES: OptionNames<MetricsOptions> = { host: true, port: true, token: true, tls: true }
 
 /**
- * Serves the metrics of a store for Prometheus (`/metrics`) and its health (`/livez`, `/readyz`, `/healthz`), by
+ * Serves a store's metrics for Prometheus (`/metrics`) and its health (`/livez`, `/readyz`, `/healthz`), by
  * default on `127.0.0.1:9464`. Counters begin with this call and count all stores of the process, so call it before
  * clients connect, and once in a process. A store at another broker has no metrics of connections, sessions and
  * messages. Rejects with the system's error if the port is in use, and with {@link ArgumentError} for an invalid or

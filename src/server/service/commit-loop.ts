@@ -298,7 +298,7 @@ export class CommitLoop implements LogListener {
     else this.report(undefined)
   }
 
-  /** Updates the state of the log. While the log rejects entries, expiry is retried at a lower rate. */
+  /** Updates the log's state. While the log rejects entries, expiry is retried at a lower rate. */
   report(outcome: LogFailure | undefined): void {
     // A shared log reports its own state.
     const failure = this.#log.sharing === undefined ? outcome : undefined
@@ -347,7 +347,7 @@ export class CommitLoop implements LogListener {
   }
 
   /**
-   * Removes the batch of an entry. The batch is not the oldest one if the log rejects a new entry while other entries
+   * Removes an entry's batch. The batch is not the oldest one if the log rejects a new entry while other entries
    * are in flight.
    */
   #removeBatch({ commands }: LogEntry): Batch | undefined {

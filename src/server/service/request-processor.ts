@@ -35,7 +35,7 @@ export interface RequestProcessorOptions<C> {
   readonly engine: Engine<C>
   readonly dialect: Dialect
   readonly isVolatile?: VolatileRule | undefined
-  /** Returns the principal to charge for the keys of a connection. Default: none. */
+  /** Returns the principal to charge for a connection's keys. Default: none. */
   ownerOf?(connection: C): Owner | undefined
 }
 

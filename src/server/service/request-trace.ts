@@ -30,7 +30,7 @@ export function traceOf(
 }
 
 /**
- * Publishes the outcome of a request, then calls `deliver`, which sends the response and the notifications, and finally
+ * Publishes a request's outcome, then calls `deliver`, which sends the response and the notifications, and finally
  * publishes the end.
  */
 export function settleTrace(trace: ServerRequestTrace, response: InvokeResponse, deliver: () => void): void {

@@ -83,6 +83,6 @@ export class StoreClock implements StoreTime {
   }
 }
 
-/** Returns the time in ms by which the clock of the machine is behind the store's time or its versions, otherwise 0. */
+/** Returns the time in ms by which the machine's clock is behind the store's time or its versions, otherwise 0. */
 export const driftOf = (engine: Pick<Engine<never>, 'drift'>, clock: StoreTime, time = clock.now()): number =>
   Math.max(engine.drift(time), clock.setBackMs ?? 0)

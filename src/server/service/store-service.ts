@@ -18,7 +18,7 @@ import { driftOf, type StoreTime } from './store-clock.js'
 import { isResponseTopic, type TopicRights, TopicRules } from './topic-rules.js'
 import { WatchNotifier } from './watch-notifier.js'
 
-/** The outcome of a request, for operators. */
+/** A request's outcome, for operators. */
 export interface RequestReport {
   readonly clientId: string
   readonly payload: Uint8Array
@@ -54,7 +54,7 @@ export interface StoreServiceOptions {
   /** The access rights to topics other than the store's. Default: access to all topics. */
   readonly rights?: TopicRights | undefined
   readonly requests$?: Subject<RequestReport> | undefined
-  /** Returns the principal to charge for the keys of a connection. Default: none. */
+  /** Returns the principal to charge for a connection's keys. Default: none. */
   ownerOf?(connection: Client): Owner | undefined
   /**
    * Sends a response instead of the connection. `message` is the request passed to {@link StoreService.handleRequest},
@@ -114,7 +114,7 @@ export class StoreService implements CommitLoopHost {
   readonly #requestHost: RequestHost
   readonly #filterProperties: ReturnType<typeof userPropertyFilter>
 
-  /** The time in ms by which the clock of the machine is behind the store's time or its versions, otherwise 0. */
+  /** The time in ms by which the machine's clock is behind the store's time or its versions, otherwise 0. */
   get drift(): number {
     return driftOf(this.#engine, this.#options.clock)
   }
@@ -149,7 +149,7 @@ export class StoreService implements CommitLoopHost {
     return serverRequestChannel.begin(job.startTrace(), () => this.#commitLoop.submit(job))
   }
 
-  /** Ends the watches of a connection. Removes many of them in parts, between which other requests are processed. */
+  /** Ends a connection's watches. Removes many of them in parts, between which other requests are processed. */
   readonly removeConnection = (connection: Client): void => {
     const hasMore = this.#engine.watchers.removeConnection(connection, MAX_WATCHES_REMOVED)
     if (hasMore) (this.#options.afterIo ?? afterIo)(() => this.removeConnection(connection))
@@ -189,7 +189,7 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.stop()
   }
 
-  /** Updates the state of the log when a caller knows it from another source than an entry. */
+  /** Updates the log's state when a caller knows it from another source than an entry. */
   report(failure: LogFailure | undefined): void {
     this.#commitLoop.report(failure)
   }
@@ -223,7 +223,7 @@ export class StoreService implements CommitLoopHost {
   #respond(job: RequestJob, result: InvokeResponse): void {
     const { owner: connection, message, trace } = job
     const response = this.#fitToClient(job, result)
-    // A will is published after the connection of its client has closed. It may change keys, but its client receives no
+    // A will is published after its client's connection has closed. It may change keys, but its client receives no
     // notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
     const { work, changes } = response

@@ -8,7 +8,7 @@ import { toHex, utf8 } from '../../core/util/bytes.js'
 export type TopicRejectionListener = (client: Client, action: 'publish' | 'subscribe', topic: string) => void
 
 /**
- * Decides to which topics clients may publish and subscribe, by the rules of the store and the rights of the client.
+ * Decides to which topics clients may publish and subscribe, by the rules of the store and the client's rights.
  */
 export class TopicRules {
   readonly #rights: TopicRights | undefined

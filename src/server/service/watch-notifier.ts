@@ -11,7 +11,7 @@ import { isTopicName } from './topic-rules.js'
 const SET_WITHOUT_VALUE = encodeNotification({ op: 'set', value: undefined })
 const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 
-/** Sends the notifications of changes to the watchers of a key. */
+/** Sends the notifications of changes to a key's watchers. */
 export class WatchNotifier {
   readonly #dialect: Dialect
   readonly #onlySubscribed: boolean

@@ -37,7 +37,7 @@ export interface StorageSettings {
   readonly maxBytes: number
 }
 
-/** Receives the events of a shared log, and provides the state of this node. */
+/** Receives the events of a shared log, and provides this node's state. */
 export interface NodeHost {
   readonly events: LogEvents
   /** Called every few seconds with a problem of the log's replication, or with `undefined` if there is none. */

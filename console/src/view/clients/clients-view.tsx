@@ -18,7 +18,7 @@ export function ClientsView(): JSX.Element {
   const clients = Array.from(useCell(clients$)).sort((a, b) => (a.clientId < b.clientId ? -1 : 1))
   const now = useCell(now$)
   const isCurrent = useIsCurrent()
-  // The row of a client is removed while it reconnects, and opens again with it.
+  // A client's row is removed while it reconnects, and opens again with it.
   const [openIds, setOpenIds] = useState<readonly string[]>([])
   const summary = !isCurrent
     ? clients.length === 0

@@ -84,7 +84,7 @@ function optionsOf(container: HTMLElement): UPlot.Options {
   }
 }
 
-/** Half of the width of a time of day, minus the padding of the chart, CSS pixels. */
+/** Half of the width of a time of day, minus the chart's padding, CSS pixels. */
 const LABEL_OVERHANG = 22
 
 /** Formats the times of an axis, except a time that would be cut at the right edge. */

@@ -22,7 +22,7 @@ interface PlotProps {
 /** Number of periods that Page up and Page down move: five minutes. */
 const PAGE_PERIODS = 30
 
-/** Draws the lines of a chart. It is a slider over the time, so that the keyboard reaches each sample. */
+/** Draws a chart's lines. It is a slider over the time, so that the keyboard reaches each sample. */
 export function Plot(props: PlotProps): JSX.Element {
   const { chart, axis, scale, pointed, values, valueText, onPoint } = props
   const start = startOf(axis)

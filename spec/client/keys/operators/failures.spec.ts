@@ -30,7 +30,7 @@ const VARIANTS = [{ latest: false }, { latest: true }]
 
 type Run = (store: StateStore, options: OperatorOptions<ErrorMode>) => unknown[]
 
-/** Returns the results of an operator for the items: failures as key and error, the end of the stream as its error. */
+/** Returns an operator's results for the items: failures as key and error, the end of the stream as its error. */
 const run =
   (items: readonly string[], form: (typeof STORE_FORMS)[number]['of']): Run =>
   (store, options) => {

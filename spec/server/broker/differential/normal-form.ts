@@ -145,7 +145,7 @@ class Lines {
   }
 }
 
-/** Describes the properties of a message. The expiry counts down, so it is rounded to thousands of seconds. */
+/** Describes a message's properties. The expiry counts down, so it is rounded to thousands of seconds. */
 function described({ messageExpiryInterval, ...properties }: NonNullable<IPublishPacket['properties']>): string {
   const left = messageExpiryInterval === undefined ? [] : [`expires ${Math.round(messageExpiryInterval / 1_000)}`]
   const others = Object.entries(properties)

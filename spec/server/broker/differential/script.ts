@@ -5,7 +5,7 @@ export type Version = 4 | 5
 export const CLIENTS = ['ann', 'bob', 'cyd'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-/** The properties of a message. `expiry` is in seconds. */
+/** A message's properties. `expiry` is in seconds. */
 export interface MessageProperties {
   readonly userProperties?: Record<string, string | string[]>
   readonly contentType?: string

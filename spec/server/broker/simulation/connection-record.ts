@@ -4,7 +4,7 @@ import type { Publication } from './publication.js'
 import type { ReportViolation, SessionModel } from './session-model.js'
 import type { SimLink } from './sim-link.js'
 
-/** The state of a connection, derived from its packets. */
+/** A connection's state, derived from its packets. */
 export class ConnectionRecord {
   readonly link: SimLink
   readonly clientId: string
@@ -47,7 +47,7 @@ export class ConnectionRecord {
     this.#aliasMaximum = properties.topicAliasMaximum ?? 0
   }
 
-  /** Returns the topic of a message, which may be replaced by an alias. */
+  /** Returns a message's topic, which may be replaced by an alias. */
   topicOf({ topic, properties }: IPublishPacket, reportViolation: ReportViolation): string {
     const alias = properties?.topicAlias
     if (alias === undefined) return topic

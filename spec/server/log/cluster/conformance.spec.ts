@@ -13,7 +13,7 @@ const CHECK_INTERVAL_MS = 500
 /** A time step in milliseconds that is too large for nodes to respond to. */
 const HUGE_STEP_MS = 1e12
 
-/** Runs nodes on a stream with the clock of the test case and the delays of this machine. */
+/** Runs nodes on a stream with the clock of the test case and this machine's delays. */
 async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target> {
   const cluster = new FakeCluster({
     now: () => clock.now(),

@@ -24,14 +24,14 @@ export interface Faults {
 
 const LATENCY = 1
 
-/** A stream in memory on virtual time, shared by the nodes of a spec. */
+/** A stream in memory on virtual time, shared by a spec's nodes. */
 export class FakeCluster {
   readonly messages: StreamMessage[] = []
   readonly snapshots = new Map<string, Uint8Array[]>()
   /** The instance ids of the nodes that respond to queries. */
   readonly instanceIds = new Map<string, string>()
   readonly clock: Clock
-  /** The offset of the stream leader's clock from the clock of the spec, in milliseconds. */
+  /** The offset of the stream leader's clock from the spec's clock, in milliseconds. */
   clockOffsetMs = 0
   first = 1
   last = 0

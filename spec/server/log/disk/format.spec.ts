@@ -22,7 +22,7 @@ import { pictureOf, Run } from './run.js'
 
 const RUNS = effort(200, 30)
 
-/** Creates the header of a file as another version would write it. */
+/** Creates a file's header as another version would write it. */
 function headOf(format: number, kind: FileKind = 'log', position = 7): Uint8Array {
   const frame = createFileHead(kind, position).head
   new DataView(frame.buffer).setUint32(FRAME_HEADER_BYTES, format)

@@ -133,7 +133,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 })
 
-/** Simulates a suspended process: time passes, but the timers of the process do not run. */
+/** Simulates a suspended process: time passes, but the process's timers do not run. */
 function stop(clock: ManualClock, ms: number): void {
   const { monotonic } = clock
   const at = monotonic.call(clock)

@@ -14,7 +14,7 @@ export const protobufFrame = (hex: string): Buffer =>
 export const repeated = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(piece.length * Math.max(1, Math.floor(bytes / piece.length)), piece)
 
-/** The login of an attacker. */
+/** An attacker's login. */
 export interface HubLogin {
   readonly user?: string
   /** Whether the attacker may join and send to all groups. */

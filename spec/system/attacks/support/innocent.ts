@@ -5,7 +5,7 @@ import { cpuShare, type Work, workSoFar } from './work.js'
 
 /** The maximum factor by which an attack may raise the median and the 99th percentile of the durations. */
 const MAX_SLOWDOWN = 3
-/** The durations in ms below which rounds are within the noise of the machine. */
+/** The durations in ms below which rounds are within the machine's noise. */
 const MIN_QUIET = { p50: 1, p99: 10 }
 /** The steps of a round: to the server, back, and to the server again. The machine may delay each of them. */
 const STEPS = 3
@@ -30,7 +30,7 @@ export interface RoundRequest {
   readonly timeoutMs?: number
 }
 
-/** The judgement of a client after an attack. */
+/** A client's judgement after an attack. */
 export interface RoundLimits {
   /** The number of rounds to observe after the attack, for five seconds at most. Default 20. */
   readonly rounds?: number
@@ -45,7 +45,7 @@ interface Distribution {
   readonly worst: number
 }
 
-/** Measurements of the rounds of a client. */
+/** Measurements of a client's rounds. */
 export interface Experience {
   readonly rounds: number
   /** The durations of the rounds, including the round in progress. */

@@ -8,7 +8,7 @@ export interface StoreAddresses {
   readonly url: string
   readonly wsUrl: string
   readonly console: string
-  /** The address of the hub. */
+  /** The hub's address. */
   readonly hub: string
 }
 

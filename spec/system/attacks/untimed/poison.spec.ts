@@ -52,7 +52,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
   })
 })
 
-/** Opens a proxy to a broker that ends the connection of a store on certain messages. */
+/** Opens a proxy to a broker that ends a store's connection on certain messages. */
 async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
   const broker = await Mosquitto.launch()
   return { broker, link: await openRejectingLink(broker.port, isPoison, reasonCode) }

@@ -12,7 +12,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   let port: string
   const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])
 
-  /** Subscribes and resolves when the subscription is granted, with a promise for the output of the process. */
+  /** Subscribes and resolves when the subscription is granted, with a promise for the process's output. */
   async function subscribe(
     ...flags: readonly string[]
   ): Promise<{ process: ChildProcess; lines: readonly string[]; printed: Promise<string[]> }> {

@@ -29,7 +29,7 @@ export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
 export async function faultsOf(page: Page, rules?: string[]): Promise<readonly string[]> {
   // Text that fades in has too little contrast.
   await painted(page)
-  // The script is evaluated in the page, since the policy of the page may forbid other scripts.
+  // The script is evaluated in the page, since the page's policy may forbid other scripts.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(await axe)
   const { violations } = await page.evaluate(async runOnly => {
     const options: RunOptions = { resultTypes: ['violations'], ...(runOnly && { runOnly }) }

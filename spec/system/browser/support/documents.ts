@@ -17,7 +17,7 @@ export async function blocksOf(document: string, language: string): Promise<read
   return Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
 }
 
-/** Returns a page of docs/browser.md with the address of the store, and the other files in the same folder. */
+/** Returns a page of docs/browser.md with the store's address, and the other files in the same folder. */
 export async function documented(index: number, replacements: Readonly<Record<string, string>>) {
   let page = (await blocksOf('docs/browser.md', 'html'))[index] ?? ''
   for (const [old, wanted] of Object.entries(replacements)) {
@@ -46,7 +46,7 @@ const ADDRESS = 'ws://localhost:8083'
 const programs = new Map<string, string>()
 
 /**
- * Returns a page that uses the files of a section of docs/frameworks.md, with the address of the store. The address is
+ * Returns a page that uses the files of a section of docs/frameworks.md, with the store's address. The address is
  * inserted into the bundle, which is built once, since this takes longer than most tests.
  */
 export async function programOf(section: string, main: string, url: string): Promise<string> {
@@ -58,7 +58,7 @@ export async function programOf(section: string, main: string, url: string): Pro
   return program.replaceAll(ADDRESS, url)
 }
 
-/** Returns the files of a section of docs/frameworks.md and the shared file, with the address of the store. */
+/** Returns the files of a section of docs/frameworks.md and the shared file, with the store's address. */
 export const filesOf = (section: string, url: string): readonly { readonly file: string; readonly code: string }[] =>
   snippets()
     .filter(snippet => snippet.section === section || snippet.file === 'store.ts')

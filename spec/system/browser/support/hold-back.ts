@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 /** The packet type of a PUBLISH, in the first byte with any flags (MQTT 5.0, section 2.1.1). */
 const PUBLISH = 3
 /**
- * The suffix of a response to a read, which is a RESP3 blob. Registrations get `+OK`, and a notification is an array of
+ * A response's suffix to a read, which is a RESP3 blob. Registrations get `+OK`, and a notification is an array of
  * blobs.
  */
 const READ = /^(?!.*\r\nNOTIFY\r\n).*\$\d+\r\n[^\r\n]*\r\n$/s

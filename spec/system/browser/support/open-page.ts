@@ -24,7 +24,7 @@ export interface OpenedPage {
 }
 
 /**
- * The timeout of a step in ms. Longer than any step takes, but shorter than the timeout of a test, so that a failure
+ * The timeout of a step in ms. Longer than any step takes, but shorter than a test's timeout, so that a failure
  * names its cause.
  */
 const STEP_TIMEOUT_MS = 30_000

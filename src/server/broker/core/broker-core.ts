@@ -369,7 +369,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 const hasSameRights = (owner: SessionOwner | undefined, earlier: SessionOwner | undefined): boolean =>
   owner !== undefined && earlier !== undefined && owner.hasSameRights?.(earlier) === true
 
-/** Discards the queued messages that the owner of a session may no longer receive. */
+/** Discards the queued messages that a session's owner may no longer receive. */
 function discardForbidden(session: Session): void {
   const { owner } = session
   if (owner) session.discard(({ topic }) => !owner.canReceive(topic))

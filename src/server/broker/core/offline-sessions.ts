@@ -114,7 +114,7 @@ interface OwnerUsage {
 }
 
 /**
- * Records the usage of each owner, so that an owner with many offline sessions cannot displace the sessions of others.
+ * Records each owner's usage, so that an owner with many offline sessions cannot displace the sessions of others.
  *
  * @example
  * ```ts

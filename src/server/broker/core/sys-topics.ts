@@ -13,7 +13,7 @@ export interface SysTopicsOptions {
   heapBytes(): number
 }
 
-/** The gauges of a broker. */
+/** A broker's gauges. */
 export interface BrokerGauges {
   readonly connections: number
   readonly sessions: number
@@ -56,7 +56,7 @@ const PERIODS = [
 ] as const
 
 /**
- * The statistics of a broker in the topics of Mosquitto, below `$SYS/broker/`. They are published only while a filter
+ * A broker's statistics in the topics of Mosquitto, below `$SYS/broker/`. They are published only while a filter
  * matches them, and only if their value has changed. They have QoS 0, so that they take no memory of offline clients.
  */
 export class SysTopics {

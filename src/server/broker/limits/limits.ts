@@ -13,7 +13,7 @@ export const LIMIT = {
   sessionExpirySeconds: 86_400,
   /** The limit on sessions without a connection. Beyond the limit, the session that has been offline longest ends. */
   offlineSessions: 10_000,
-  /** The size in bytes above which a CONNECT is charged to the memory budget for the duration of its connection. */
+  /** The size in bytes above which a CONNECT is charged to the memory budget for its connection's duration. */
   freeConnectBytes: 4_096,
   /**
    * The maximum length in UTF-16 units. V8 hashes longer strings predictably, so an attacker could choose colliding

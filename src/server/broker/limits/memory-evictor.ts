@@ -63,7 +63,7 @@ export interface Evictable {
   /** Further bytes that a well-behaved client frees soon. */
   readonly transientBytes: number
   /**
-   * The name of the account. Items of the account with the highest usage are evicted first. The name is `undefined`
+   * The account's name. Items of the account with the highest usage are evicted first. The name is `undefined`
    * before authentication, and such connections are evicted before all others.
    */
   readonly accountName: string | undefined

@@ -34,9 +34,9 @@ interface TotalQuotas extends RateQuotas {
 }
 
 export interface BrokerQuotas {
-  /** The quotas of a principal. All anonymous clients of one address share one such set. */
+  /** A principal's quotas. All anonymous clients of one address share one such set. */
   readonly principal: AccountQuotas & RateQuotas
-  /** The rates of an address, for all of its connections. Loopback is exempt, because proxies connect from there. */
+  /** An address's rates, for all of its connections. Loopback is exempt, because proxies connect from there. */
   readonly address: RateQuotas
   readonly total: TotalQuotas
   /** The maximum number of user properties in one packet. */
@@ -237,7 +237,7 @@ export class QuotaAccounts {
   }
 
   /**
-   * Returns the account of the principal, or the account of the address for an anonymous client. Returns `undefined`
+   * Returns the principal's account, or the address's account for an anonymous client. Returns `undefined`
    * for a local anonymous client.
    */
   of(owner: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {

@@ -67,7 +67,7 @@ export class RetainedMessages {
   }
 
   /**
-   * Replaces the message of a topic if the limits, the quota and the budget permit that. Returns whether the message
+   * Replaces a topic's message if the limits, the quota and the budget permit that. Returns whether the message
    * was replaced.
    *
    * @param now - ms of the monotonic clock

@@ -16,7 +16,7 @@ export interface ConnectCredentials {
   readonly signal: AbortSignal
 }
 
-/** The principal of a session. Only a client with the same id can resume it. */
+/** A session's principal. Only a client with the same id can resume it. */
 export interface SessionOwner {
   readonly id: string
   readonly canConnect: boolean
@@ -69,7 +69,7 @@ export interface BrokerHandler {
   /** Returns why a PUBLISH is rejected. A will is checked both when the client connects and before publication. */
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined
   /**
-   * Handles a PUBLISH to {@link topic}. The bytes of the message are views of the receive buffer. Returns whether a
+   * Handles a PUBLISH to {@link topic}. The message's bytes are views of the receive buffer. Returns whether a
    * response will be sent once the current input is processed. Other packets to the client are then sent with it.
    */
   handlePublish(client: Client, message: Incoming): boolean

@@ -82,7 +82,7 @@ const EXTRA_PAUSE_MS = 10
  */
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
-/** Limits the rate of a connection by pausing reads, which slows the client down through TCP backpressure. */
+/** Limits a connection's rate by pausing reads, which slows the client down through TCP backpressure. */
 export class ReadThrottle {
   packets = 0
   bytes = 0

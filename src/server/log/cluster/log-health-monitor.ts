@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/util/clock.js'
 
 /**
- * The state of the log for this node. `waiting`: for a quorum or a connection. `away`: for longer than the stall
+ * The log's state for this node. `waiting`: for a quorum or a connection. `away`: for longer than the stall
  * timeout.
  */
 export type Availability = 'kept' | 'waiting' | 'away'

@@ -56,8 +56,8 @@ export const MAX_IN_FLIGHT = 16
 const RETRY_DELAY_MS = { initial: 20, max: 1_000 }
 
 /**
- * Sends the messages of a node in order, up to 16 at a time, and resends them until they appear in the stream. Only the
- * stream decides the outcome of a message. The stream's acknowledgement merely makes an early resend unnecessary.
+ * Sends a node's messages in order, up to 16 at a time, and resends them until they appear in the stream. Only the
+ * stream decides a message's outcome. The stream's acknowledgement merely makes an early resend unnecessary.
  */
 export class LogPublisher {
   readonly #stream: Stream
@@ -242,7 +242,7 @@ const toArray = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 const entriesOf = (messages: Fifo<PendingMessage>): LogEntry[] =>
   toArray(messages).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
 
-/** Returns the id of a message by its number and attempt. The stream drops duplicates by this id. */
+/** Returns a message's id by its number and attempt. The stream drops duplicates by this id. */
 export type MessageIds = (number: number, attempt: number) => string
 
 /**

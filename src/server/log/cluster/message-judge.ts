@@ -104,7 +104,7 @@ export class MessageJudge {
     this.digest.finishPosition(position, this.time)
   }
 
-  /** Encodes the shared state for a snapshot at this position, except the state of the engine. */
+  /** Encodes the shared state for a snapshot at this position, except the engine's state. */
   encode(): Uint8Array {
     const writer = new ByteWriter()
     const { streamTime, time } = this.#clock.state

@@ -4,7 +4,7 @@ import { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import { toHex, utf8 } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
 
-/** The purpose of a message. Each kind except `piece` advances log time. */
+/** A message's purpose. Each kind except `piece` advances log time. */
 export type MessageKind =
   /** Starts an epoch. Messages of earlier epochs that are not in the log yet no longer count. */
   | 'start'

@@ -25,7 +25,7 @@ export interface OpenNodeOptions<C> {
   /** Returns a new random id. */
   readonly newEpochId: () => string
   readonly countClients: () => number
-  /** Receives the events of the log after it is open. */
+  /** Receives the log's events after it is open. */
   readonly events: LogEvents
   /** Called with the progress, in positions. */
   readonly onProgress?: ((progress: { readonly read: number; readonly of: number }) => void) | undefined

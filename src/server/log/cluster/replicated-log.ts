@@ -25,7 +25,7 @@ import { ForeignMessageReporter, OtherSigners } from './trust.js'
 
 /** The time for which `close` waits for messages in flight. */
 const DRAIN_TIMEOUT_MS = 3_000
-/** The time to wait for the bounds of the stream, which show whether the stream was trimmed. */
+/** The time to wait for the stream's bounds, which show whether the stream was trimmed. */
 const BOUNDS_TIMEOUT_MS = 2_000
 const EMPTY = new Uint8Array(0)
 
@@ -35,7 +35,7 @@ type LogState =
   | { readonly state: 'draining'; readonly failure: LogFailure; readonly onDrained: () => void }
   | { readonly state: 'stopped'; readonly failure: LogFailure }
 
-/** The log of a cluster. An entry is committed when the node reads it back from the shared stream. */
+/** A cluster's log. An entry is committed when the node reads it back from the shared stream. */
 export class ReplicatedLog implements Log {
   readonly isSynchronous = false
   readonly batchDelayMs = 0

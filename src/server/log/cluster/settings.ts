@@ -50,11 +50,11 @@ export interface ReplicatedLogHost extends LogEvents {
 }
 
 /**
- * A log shared by the nodes of a store, for the `log` option of `serve`. Created by `jetStreamLog` of
+ * A log shared by a store's nodes, for the `log` option of `serve`. Created by `jetStreamLog` of
  * `rx-statestore/jetstream`.
  */
 export interface SharedLog {
-  /** The name of the store, which is the same at all its nodes. */
+  /** The store's name, which is the same at all its nodes. */
   readonly name: string
   /** @internal */
   readonly settings: LogSettings

@@ -103,11 +103,11 @@ export function decodeSnapshotRecord(reader: ByteReader): SnapshotRecord | undef
   return name === '' ? undefined : { name, position, size }
 }
 
-/** Returns the name of a snapshot. Names sort by position. */
+/** Returns a snapshot's name. Names sort by position. */
 export const snapshotName = (position: number, nodeId: string): string =>
   `${String(position).padStart(16, '0')}-${nodeId}`
 
-/** Returns the position in the name of a snapshot, or `undefined` for any other name. */
+/** Returns the position in a snapshot's name, or `undefined` for any other name. */
 export function parseSnapshotPosition(name: string): number | undefined {
   const [, digits] = /^(\d{16})-/.exec(name) ?? []
   return digits === undefined ? undefined : Number(digits)

@@ -150,13 +150,13 @@ const MAGIC = 0x72787370
 /** The format version of a snapshot, raised with each change that older releases cannot read. */
 const FORMAT = 1
 const HEAD_BYTES = 8
-/** The size of the header of a block, which holds the block's length and a running checksum of all blocks. */
+/** The size of a block's header, which holds the block's length and a running checksum of all blocks. */
 const BLOCK_HEADER_BYTES = 8
 /** The maximum size of a block, which holds at least one record. A record is not larger than an entry. */
 const MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
 /**
- * Encodes a snapshot in blocks, first the state that nodes share, then the state of the engine. Each checksum covers
+ * Encodes a snapshot in blocks, first the state that nodes share, then the engine's state. Each checksum covers
  * all blocks so far, so a missing block is detected.
  */
 export function* encodeSnapshot(shared: Uint8Array, state: State): Generator<Uint8Array, void> {
@@ -226,7 +226,7 @@ export class SnapshotReader {
       throw damagedError('the snapshot is truncated or has extra bytes')
   }
 
-  /** Reads the next block. Returns the size of the block, or 0 if it is incomplete. */
+  /** Reads the next block. Returns the block's size, or 0 if it is incomplete. */
   #readNext(offset: number): number {
     const remaining = this.#buffer.length - offset
     const view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset + offset, remaining)

@@ -117,7 +117,7 @@ export interface Stream {
   snapshots(): Observable<readonly SnapshotName[]>
 
   /**
-   * Emits the bytes of a snapshot in order, in chunks of any size, then completes. Damage or an early end does not
+   * Emits a snapshot's bytes in order, in chunks of any size, then completes. Damage or an early end does not
    * always cause an error, so snapshots contain checksums.
    */
   getSnapshot(name: string): Observable<Uint8Array>

@@ -7,7 +7,7 @@ import { draftNameOf, LOCK_FILE, PARTIAL_SUFFIX } from './format.js'
 /** The directory operations that claims use. */
 export interface ClaimFiles {
   list(): Promise<readonly string[]>
-  /** Returns the content of a file, or `undefined` if it does not exist. */
+  /** Returns a file's content, or `undefined` if it does not exist. */
   read(name: string): Promise<string | undefined>
   /** Creates a file together with its content unless the name exists. Returns whether the file was created. */
   create(name: string, text: string): Promise<boolean>
@@ -24,11 +24,11 @@ export interface Claim {
 }
 
 /**
- * Claims a directory. Returns `undefined` on success, otherwise the claim of the owner.
+ * Claims a directory. Returns `undefined` on success, otherwise the owner's claim.
  *
  * A killed process leaves its claim behind, and no other process removes that claim. If two processes find the claim,
  * neither could know whether it would remove the old claim or a new claim of the other process. Instead, each process
- * claims the claim, under a name derived from the text of the claim, and the file system lets only one process create
+ * claims the claim, under a name derived from the claim's text, and the file system lets only one process create
  * that name. This forms a chain of claims of which the last one counts, and only the creator of the last claim renames
  * it to the first. A claim that follows no other claim was created too late.
  *

@@ -4,7 +4,7 @@ import { StateStoreError } from '../../../core/util/errors.js'
 import { damagedError } from '../errors.js'
 
 /**
- * The size of the header of each frame, which holds the frame's length, its number, and a checksum of both and of the
+ * The size of each frame's header, which holds the frame's length, its number, and a checksum of both and of the
  * payload.
  */
 export const FRAME_HEADER_BYTES = 16
@@ -24,7 +24,7 @@ export const NO_SALT: Salt = new Uint8Array(SALT_BYTES)
 
 const newSalt = (): Salt => randomFillSync(new Uint8Array(SALT_BYTES))
 
-/** Fills in the header of a frame, whose first bytes are reserved for the header. */
+/** Fills in a frame's header, whose first bytes are reserved for the header. */
 export function sealFrame(frame: Uint8Array, number: number, salt: Salt): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
   view.setUint32(0, frame.length - FRAME_HEADER_BYTES)
@@ -89,7 +89,7 @@ export const STANDBY_FILE = 'standby'
 
 /**
  * Returns whether a file holds no store data. Such files are lock files, including temporary files of processes that
- * failed to lock the directory, the console token, and the mark of a standby.
+ * failed to lock the directory, the console token, and a standby's mark.
  */
 export const isNonDataFile = (name: string): boolean =>
   [LOCK_FILE, CONSOLE_TOKEN_FILE, STANDBY_FILE].includes(name) || name.startsWith(`${LOCK_FILE}.`)

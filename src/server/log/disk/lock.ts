@@ -114,7 +114,7 @@ async function hasHeartbeat(directory: string, text: string, clock: Clock): Prom
   }
 }
 
-/** Returns the heartbeat of a claim, or `undefined` if the claim does not exist. */
+/** Returns a claim's heartbeat, or `undefined` if the claim does not exist. */
 async function readHeartbeat(directory: string, text: string): Promise<bigint | undefined> {
   const claims = await readClaims(claimFiles(directory))
   const found = claims.find(each => each.text === text)

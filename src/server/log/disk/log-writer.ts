@@ -41,7 +41,7 @@ export class LogWriter {
     this.#preallocatedEnd = preallocatedEnd
   }
 
-  /** The length of the log in bytes, without preallocated space. */
+  /** The log's length in bytes, without preallocated space. */
   get length(): number {
     return this.#endOffset
   }

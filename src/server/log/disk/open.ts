@@ -70,7 +70,7 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
   return { engine, log, strays, failure }
 }
 
-/** Deletes the content of a directory in one atomic step. */
+/** Deletes a directory's content in one atomic step. */
 export async function eraseLog(files: Files, takeover: TakeoverOptions = {}): Promise<void> {
   const recovered = await recover(files, {})
   if (recovered.position === 0) return

@@ -24,7 +24,7 @@ export interface Owner {
   readonly isForced: boolean
 }
 
-/** The state of the owner of a claim. `unknown`: the owner runs in another pid namespace. */
+/** The state of a claim's owner. `unknown`: the owner runs in another pid namespace. */
 export type Liveness = 'running' | 'ended' | 'unknown'
 
 /** The time without a heartbeat after which an owner in another pid namespace is presumed dead. */
@@ -54,7 +54,7 @@ export function parseClaim(text: string): Owner {
 }
 
 /**
- * Returns whether the owner of a claim is running.
+ * Returns whether a claim's owner is running.
  *
  * @param ownClaims - claims that this process still holds
  */

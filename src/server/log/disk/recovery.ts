@@ -43,7 +43,7 @@ export interface Recovered<C> {
   readonly engine: Engine<C>
   /** The position of the last entry. */
   readonly position: number
-  /** The position of the snapshot. */
+  /** The snapshot's position. */
   readonly basePosition: number
   /** The position up to which entries were committed, according to the commit mark. */
   readonly markedPosition: number

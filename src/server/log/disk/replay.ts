@@ -15,13 +15,13 @@ export type DependencyReason = 'condition' | 'fencing-token' | 'repeat'
 export interface DependentWrite {
   readonly verb: LoggedWrite['command']['verb']
   readonly key: Uint8Array
-  /** The size of the request. */
+  /** The request's size. */
   readonly bytes: number
   readonly why: DependencyReason
 }
 
 /**
- * Applies the entries of a log in which some are missing. After a gap, a write is applied only if its result does not
+ * Applies a log's entries in which some are missing. After a gap, a write is applied only if its result does not
  * depend on the missing entries. Other writes are omitted.
  *
  * After a gap, a key is uncertain until an unconditional write sets or deletes it. Such a write is applied unless it or

@@ -11,7 +11,7 @@ import {
   sealFrame,
 } from './format.js'
 
-/** Writes a snapshot and removes the files that it supersedes. Returns the size of the snapshot in bytes. */
+/** Writes a snapshot and removes the files that it supersedes. Returns the snapshot's size in bytes. */
 export async function writeSnapshot(files: Files, state: State, position: number): Promise<number> {
   const name = fileNameOf('state', position)
   const file = await files.create(name + PARTIAL_SUFFIX)

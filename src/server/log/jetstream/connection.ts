@@ -181,7 +181,7 @@ interface Socket {
   destroy(): void
 }
 
-/** Returns the socket of a connection, for which NATS has no public accessor. */
+/** Returns a connection's socket, for which NATS has no public accessor. */
 function socketOf(nats: NatsConnection): Socket | undefined {
   const socket = ['protocol', 'transport', 'socket'].reduce<unknown>(
     (inside, name) => (typeof inside === 'object' && inside !== null ? Reflect.get(inside, name) : undefined),
@@ -238,7 +238,7 @@ export function checkRetention({ config }: StreamInfo, replicas: number): void {
 }
 
 /**
- * Throws {@link ArgumentError} if a stream is not suitable as the log of a store. A suitable stream retains all
+ * Throws {@link ArgumentError} if a stream is not suitable as a store's log. A suitable stream retains all
  * messages, accepts only the nodes' subject, and can be trimmed.
  *
  * @param maxMessageBytes - maximum message size of NATS

@@ -17,7 +17,7 @@ export interface JetStreamOptions {
    */
   readonly servers: string | readonly string[]
   /**
-   * The name of the store, with letters, digits, `-` and `_`. Nodes with the same name form one store. Default:
+   * The store's name, with letters, digits, `-` and `_`. Nodes with the same name form one store. Default:
    * `default`.
    */
   readonly name?: string | undefined
@@ -25,7 +25,7 @@ export interface JetStreamOptions {
    * The number of NATS servers that store the log: 1, 3 or 5. It takes effect when the stream is created. Default: 3.
    */
   readonly replicas?: number | undefined
-  /** The id of this node, which must be unique in the store and stable across restarts. Default: the host name. */
+  /** This node's id, which must be unique in the store and stable across restarts. Default: the host name. */
   readonly nodeId?: string | undefined
   /**
    * The consistency of reads. `linearizable` (default): a read sees every write that any node acknowledged before the
