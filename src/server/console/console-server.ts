@@ -146,7 +146,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   #login({ username, password, method }: LoginRequest): LoginResult | undefined {
     if (username !== 'console' || password === undefined || method !== undefined) return undefined
-    return this.#authorizer.isToken(Buffer.from(password).toString())
+    return this.#authorizer.token.matches(Buffer.from(password).toString())
       ? { principal: { id: 'console', username } }
       : undefined
   }
@@ -174,7 +174,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   async #handleApi(request: IncomingMessage, response: ServerResponse, path: string, hostName: string): Promise<void> {
     this.#authorizer.checkOrigin(request.headers)
-    if (!this.#authorizer.hasToken(request.headers)) {
+    if (!this.#authorizer.token.isIn(request.headers)) {
       this.#limiter.recordFailedLogin(request)
       throw this.#authorizer.tokenProblem
     }

@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isAddress, nameOf } from '../../core/util/host-name.js'
+import { BearerToken } from '../../node/net/bearer-token.js'
 import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 
@@ -9,7 +9,7 @@ import { HttpProblem } from '../../node/net/http-problem.js'
  * a foreign name that resolves to this machine.
  */
 export class RequestAuthorizer {
-  readonly #token: Buffer
+  readonly token: BearerToken
   readonly #hosts: ReadonlySet<string>
   /** The permitted origins in addition to the origin of the requested host. */
   readonly #origins: readonly string[]
@@ -19,7 +19,7 @@ export class RequestAuthorizer {
    * @param publicUrl - URL of the console behind a proxy
    */
   constructor(token: string, host: string, publicUrl?: URL) {
-    this.#token = digest(token)
+    this.token = new BearerToken(token)
     this.#hosts = new Set(['localhost', host.toLowerCase(), ...(publicUrl ? [nameOf(publicUrl.host) ?? ''] : [])])
     this.#origins = publicUrl === undefined ? [] : [publicUrl.origin]
   }
@@ -51,26 +51,13 @@ export class RequestAuthorizer {
     }
   }
 
-  hasToken({ authorization = '' }: IncomingHttpHeaders): boolean {
-    return this.isToken(tokenOf(authorization))
-  }
-
   get tokenProblem(): HttpProblem {
     return new HttpProblem(401, 'token', 'The token is missing or wrong; it is printed when the console starts', {
       'www-authenticate': 'Bearer',
     })
   }
 
-  /** Returns whether a text is the token. Compares digests in constant time, because they have equal lengths. */
-  isToken(token: string): boolean {
-    return timingSafeEqual(digest(token), this.#token)
-  }
-
   #isAllowedHost(name: string): boolean {
     return this.#hosts.has(name) || isAddress(name)
   }
 }
-
-const tokenOf = (authorization: string): string => /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Observable } from 'rxjs'
 import { afterIo, systemClock } from '../../core/util/clock.js'
@@ -6,6 +5,7 @@ import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 import { backgroundClock } from '../../node/background-clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
+import { BearerToken } from '../../node/net/bearer-token.js'
 import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
@@ -44,7 +44,7 @@ export class MetricsServer implements AsyncDisposable {
   readonly #store: MonitoredStore
   readonly #version: string
   readonly #host: string
-  #token: Buffer | undefined
+  #token: BearerToken | undefined
   readonly #limiter = new HttpRateLimiter(backgroundClock, 'metrics', false)
   readonly #unauthenticated = limitUnauthenticated(LIMITS.name, MAX_UNAUTHENTICATED, this.#limiter.audit)
   readonly #server: GuardedServer
@@ -58,7 +58,7 @@ export class MetricsServer implements AsyncDisposable {
     this.#store = store
     this.#version = version
     this.#host = host
-    this.#token = token === undefined ? undefined : digest(token)
+    this.#token = token === undefined ? undefined : new BearerToken(token)
     this.#server = new GuardedServer({ ...LIMITS, tls }, this.#limiter.audit, this.#unauthenticated)
     this.#server.http.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch((error: unknown) => {
@@ -99,7 +99,7 @@ export class MetricsServer implements AsyncDisposable {
   /** Sets the token that further requests need, as in {@link MetricsOptions}. Throws {@link ArgumentError}. */
   setToken(token: string): void {
     checkToken(token)
-    this.#token = digest(token)
+    this.#token = new BearerToken(token)
   }
 
   /** Closes all connections and frees the port. The store keeps running. */
@@ -145,7 +145,7 @@ export class MetricsServer implements AsyncDisposable {
   /** Throws {@link HttpProblem} for a request without the token, if there is one. */
   #authorize(request: IncomingMessage): void {
     if (this.#token !== undefined) {
-      if (!isToken(request, this.#token)) {
+      if (!this.#token.isIn(request.headers)) {
         this.#limiter.recordFailedLogin(request)
         throw new HttpProblem(401, 'token', 'the bearer token is missing or wrong', { 'www-authenticate': 'Bearer' })
       }
@@ -230,11 +230,6 @@ function checkToken(token: string): void {
     throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
 }
 
-function isToken({ headers: { authorization = '' } }: IncomingMessage, expected: Buffer): boolean {
-  const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
-  return timingSafeEqual(digest(token), expected)
-}
-
 function sendError(response: ServerResponse, error: unknown): void {
   const { status, message, headers } =
     error instanceof HttpProblem ? error : new HttpProblem(500, 'failed', reason(error))
@@ -251,5 +246,3 @@ function respond(response: ServerResponse, status: number, body: string, type: s
   response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
   response.end(type === CONTENT_TYPE.text ? `${body}\n` : body)
 }
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
