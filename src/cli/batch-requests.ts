@@ -2,6 +2,8 @@ import { catchError, from, map, mergeMap, type Observable, of, toArray } from 'r
 import { type ErrorCode, StateStoreError } from '../client/index.js'
 import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
+import type { ConnectionFlags } from './flags.js'
+import { type Io, print } from './io.js'
 import { type KeyArgument, nameOf } from './key-text.js'
 
 /** The request's outcome for one key of several. */
@@ -47,8 +49,23 @@ function throwSharedError<T, K>(answers: readonly Answer<T, K>[]): readonly Answ
 const isConnectionError = (answer: Answer<unknown, unknown>): boolean =>
   'error' in answer && answer.error instanceof StateStoreError && CONNECTION_ERRORS.has(answer.error.code)
 
-/** Throws a {@link Failure}, with exit code 1 if a request failed and with 3 if keys were only missing. */
-export function checkAll<T>(answers: readonly Answer<T>[], missing: (result: T) => boolean, silent: boolean): void {
+/**
+ * Prints a line for each result. Throws a {@link Failure}, with exit code 1 if a request failed and with 3 if keys were
+ * only missing.
+ */
+export async function printAll<T>(
+  answers: readonly Answer<T>[],
+  toLine: (key: KeyArgument, result: T) => string,
+  isMissing: (result: T) => boolean,
+  { json }: Pick<ConnectionFlags, 'json'>,
+  io: Io,
+): Promise<void> {
+  const lines = answers.map(answer => ('result' in answer ? toLine(answer.key, answer.result) : ''))
+  await print(io.stdout, lines.join(''))
+  checkAll(answers, isMissing, json === true)
+}
+
+function checkAll<T>(answers: readonly Answer<T>[], missing: (result: T) => boolean, silent: boolean): void {
   const failed = answers.flatMap(answer =>
     'error' in answer ? [`${nameOf(answer.key)}: ${reason(answer.error)}`] : [],
   )

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { bytes, type DeleteOptions, type DeleteResult, type Hlc } from '../client/index.js'
-import { checkAll, requestAll } from './batch-requests.js'
+import { printAll, requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, addFencingToken, type ConnectionFlags, type ValueFlags } from './flags.js'
+import { addConnectionFlags, addFencingToken, addValue, type ConnectionFlags, type ValueFlags } from './flags.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
@@ -35,9 +35,8 @@ export function addDel(program: Command, io: Io): void {
     const flags = command.optsWithGlobals<DeleteFlags>()
     const keys = await keysOf(args, io)
     const answers = await once(flags, io, store => requestAll(keys, key => store.delete(key, deleteOptions(flags))))
-    const lines = answers.map(answer => ('result' in answer ? lineOf(answer.key, answer.result, flags, io) : ''))
-    await print(io.stdout, lines.join(''))
-    checkAll(answers, ({ deleted }) => !deleted, flags.json === true)
+    const toLine = (key: KeyArgument, result: DeleteResult): string => lineOf(key, result, flags, io)
+    await printAll(answers, toLine, ({ deleted }) => !deleted, flags, io)
   })
 }
 
@@ -70,11 +69,8 @@ Example:
 export function addVdel(program: Command, io: Io): void {
   const command = program.command('vdel').summary('delete a key if it holds a value')
   command.description('Deletes a key if it holds a value, for instance to release a lock.')
-  command
-    .argument('<key>', 'key')
-    .argument('[value]', 'value, as text; - for standard input; after -- if it begins with -')
+  addValue(command.argument('<key>', 'key'))
   addFencingToken(command)
-  command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)
   addHelp(command, io.stdout, { text: VDEL_HELP })
   command.action(async (word: string, argument: string | undefined) => {

@@ -154,6 +154,13 @@ export function parserOf<T>(kind: OptionKind<T>) {
   }
 }
 
+/** Adds the argument of a value, and the flags for a value in Base16 or in a file. */
+export const addValue = (command: Command): Command =>
+  command
+    .argument('[value]', 'value, as text; - for standard input; after -- if it begins with -')
+    .option('--hex', 'the value is Base16')
+    .option('-f, --file <file>', 'read the value from a file, - for stdin')
+
 /** Adds `--fencing-token`, and its former name `--ft`. */
 export const addFencingToken = (command: Command): Command =>
   command.option('--ft, --fencing-token <version>', 'version of the lock that protects the key', fencingToken)

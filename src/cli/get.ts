@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { bytes, type Entry } from '../client/index.js'
-import { checkAll, requestAll } from './batch-requests.js'
+import { printAll, requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
@@ -59,9 +59,7 @@ async function getOne(key: KeyArgument, flags: GetFlags, io: Io): Promise<void> 
 async function getAll(keys: readonly KeyArgument[], flags: GetFlags, io: Io): Promise<void> {
   const answers = await once(flags, io, store => requestAll(keys, key => store.get(key, bytes)))
   const toLine = flags.json ? jsonLines(flags, io) : textLines(keys, flags, io)
-  const lines = answers.map(answer => ('result' in answer ? toLine(answer.key, answer.result) : ''))
-  await print(io.stdout, lines.join(''))
-  checkAll(answers, ({ op }) => op !== 'set', flags.json === true)
+  await printAll(answers, toLine, ({ op }) => op !== 'set', flags, io)
 }
 
 type ToLine = (key: KeyArgument, entry: Entry<Uint8Array>) => string

@@ -2,7 +2,14 @@ import { type Command, Option } from 'commander'
 import { bytes, type Hlc, type SetOptions, type SetResult } from '../client/index.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, addFencingToken, type ConnectionFlags, duration, type ValueFlags } from './flags.js'
+import {
+  addConnectionFlags,
+  addFencingToken,
+  addValue,
+  type ConnectionFlags,
+  duration,
+  type ValueFlags,
+} from './flags.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
@@ -32,15 +39,12 @@ Examples:
 
 export function addSet(program: Command, io: Io): void {
   const command = program.command('set').summary('write a key').description('Writes a key.')
-  command
-    .argument('<key>', 'key')
-    .argument('[value]', 'value, as text; - for standard input; after -- if it begins with -')
+  addValue(command.argument('<key>', 'key'))
   command.addOption(new Option('--nx', 'only if the key does not exist').conflicts('nex'))
   command.option('--nex', 'only if the key does not exist or already holds this value')
   command.option('--px <time>', 'time to live, such as 500ms, 10s, 1h30m, or a number of ms', duration)
   addFencingToken(command)
   command.option('--persist', 'ask the broker to keep the key on disk')
-  command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)
   addHelp(command, io.stdout, { text: HELP })
   command.action(async (key: string, value: string | undefined) =>

@@ -1,6 +1,5 @@
-import { POSITIVE_INTEGER } from './check.js'
+import { checkArgument, POSITIVE_INTEGER } from './check.js'
 import { DURATION, parseDuration } from './duration.js'
-import { ArgumentError, formatValue } from './errors.js'
 
 /** The kind of values that an option has, and their text form. */
 export interface OptionKind<T> {
@@ -60,10 +59,7 @@ export type Checked<T, Unset extends keyof T = never> = {
 export function checkValues<T extends OptionTable>(table: T, options: OptionValues<T>): void {
   for (const [name, { kind }] of Object.entries(table)) {
     const value: unknown = options[name]
-    if (value === undefined || kind.is(value)) continue
-    throw new ArgumentError(
-      `Expected \`${name}\` to be ${kind.expected}, got \`${formatValue(value)}\` (${typeof value})`,
-    )
+    checkArgument(value === undefined || kind.is(value), `\`${name}\` to be ${kind.expected}`, value)
   }
 }
 

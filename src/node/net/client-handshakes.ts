@@ -2,6 +2,7 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type Server, TLSSocket } from 'node:tls'
 import { type Clock, systemClock } from '../../core/util/clock.js'
+import { Timer } from '../../core/util/timer.js'
 import { networkOf } from '../limits/network.js'
 import { KeyedRateLimiter, type RateLimiter } from '../limits/rate.js'
 
@@ -84,13 +85,14 @@ class HandshakeStream extends Duplex {
   #bytes = 0
   #costMs = 0
   #isFree = false
-  #cancelPause: (() => void) | undefined
+  readonly #pause: Timer
 
   constructor(socket: Socket, rate: RateLimiter, clock: Pick<Clock, 'monotonic' | 'schedule'>) {
     super({ allowHalfOpen: true })
     this.socket = socket
     this.#rate = rate
     this.#clock = clock
+    this.#pause = new Timer(clock)
     socket.on('data', (chunk: Uint8Array) => this.#read(chunk))
     socket.on('end', () => {
       // A client that has closed its side cannot end its handshake.
@@ -120,7 +122,7 @@ class HandshakeStream extends Duplex {
   }
 
   override _read(): void {
-    if (this.#cancelPause === undefined) this.socket.resume()
+    if (!this.#pause.isSet) this.socket.resume()
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -132,7 +134,7 @@ class HandshakeStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#cancelPause?.()
+    this.#pause.cancel()
     this.socket.destroy()
     done(error)
   }
@@ -164,10 +166,9 @@ class HandshakeStream extends Duplex {
     const waitMs = this.#rate.wait(this.#clock.monotonic())
     if (waitMs === 0) return false
     this.socket.pause()
-    this.#cancelPause = this.#clock.schedule(waitMs, () => {
-      this.#cancelPause = undefined
+    this.#pause.set(waitMs, () => {
       this.#read(chunk)
-      if (this.#cancelPause === undefined) this.socket.resume()
+      if (!this.#pause.isSet) this.socket.resume()
     })
     return true
   }

@@ -7,6 +7,7 @@ import { AWAY, INSTANCE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, StateStoreError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
 import { guard } from '../../node/net/report-subject.js'
 import type { Policy } from '../access/policy.js'
@@ -58,7 +59,7 @@ export class FailoverController {
   #isReopening = false
   /** Whether another service was active, whose keys this store may not have. */
   #hasSeenActive = false
-  #cancelRetry: () => void = () => undefined
+  readonly #retry: Timer
   #closed: Promise<void> | undefined
   /** Resolves when the last task is done. The tasks that open and release the storage run one after another. */
   #lastTask: Promise<void> = Promise.resolve()
@@ -74,6 +75,7 @@ export class FailoverController {
     this.#url = url
     this.#settings = settings
     this.#clock = clock
+    this.#retry = new Timer(clock)
     const { policy } = settings
     this.#rights = policy && new RemoteClientRights(policy, (...refusal) => this.#recordDenied(...refusal))
     this.#storage = new StorageManager(settings, this.#rights, {
@@ -168,7 +170,7 @@ export class FailoverController {
     if (this.#role.role !== 'standby') return
     const { probe } = this.#role
     this.#role = { role: 'claiming' }
-    this.#cancelRetry()
+    this.#retry.cancel()
     await probe.stop()
     const opened = await this.#open()
     if (opened !== undefined) {
@@ -195,10 +197,9 @@ export class FailoverController {
 
   /** Opens the storage, or schedules a retry if it cannot be opened now. */
   async #open(): Promise<OpenedStorage | undefined> {
-    this.#cancelRetry()
+    this.#retry.cancel()
     const opened = await this.#storage.open()
-    if (opened === undefined && !this.#closed)
-      this.#cancelRetry = this.#clock.schedule(RETRY_MS, () => this.#startProbing())
+    if (opened === undefined && !this.#closed) this.#retry.set(RETRY_MS, () => this.#startProbing())
     return opened
   }
 
@@ -269,7 +270,7 @@ export class FailoverController {
   }
 
   async #close(cause: unknown): Promise<void> {
-    this.#cancelRetry()
+    this.#retry.cancel()
     this.#storage.cancel()
     const stopped = this.#stopProbing()
     // Waiting for one microtask lets the caller set `#closed` first, after which no task starts.

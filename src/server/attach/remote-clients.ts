@@ -6,6 +6,7 @@ import type { Glob } from '../../core/protocol/glob.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { displayText, fromHex, randomBytes, toBinaryString } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
+import { Timer } from '../../core/util/timer.js'
 import type { Policy } from '../access/policy.js'
 import { Rights } from '../access/rights.js'
 import type { KeyRights } from '../engine/engine.js'
@@ -228,9 +229,8 @@ export class PresenceSweep {
   readonly #clients: RemoteClients
   readonly #isScarce: () => boolean
   readonly #publish: (message: Publish, done: Done) => void
-  readonly #clock: Pick<Clock, 'schedule'>
+  readonly #timer: Timer
   #remaining: Iterator<RemoteClient> | undefined
-  #cancel: () => void = () => undefined
 
   constructor(
     clients: RemoteClients,
@@ -241,19 +241,18 @@ export class PresenceSweep {
     this.#clients = clients
     this.#isScarce = isScarce
     this.#publish = publish
-    this.#clock = clock
+    this.#timer = new Timer(clock)
   }
 
   start(): void {
-    this.#cancel()
-    this.#cancel = this.#clock.schedule(SWEEP_INTERVAL_MS, () => {
+    this.#timer.set(SWEEP_INTERVAL_MS, () => {
       if (this.#isScarce()) this.#sweep()
       this.start()
     })
   }
 
   stop(): void {
-    this.#cancel()
+    this.#timer.cancel()
   }
 
   #sweep(): void {
