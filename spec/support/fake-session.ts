@@ -1,4 +1,10 @@
-import type { ConnectionInfo, MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
+import type {
+  ConnectionInfo,
+  InboundMessage,
+  MqttSession,
+  OutboundRequest,
+  SessionListener,
+} from '../../src/client/session/session.js'
 import { envelopeOf, PublishEncoder } from '../../src/core/mqtt5/publish-encoder.js'
 import type { RequestRejectedError, StateStoreError } from '../../src/core/util/errors.js'
 
@@ -90,7 +96,7 @@ export class FakeSession implements MqttSession {
   receive(
     topic: string,
     payload: Uint8Array,
-    userProperties: Record<string, string> = {},
+    userProperties: InboundMessage['userProperties'] = {},
     correlationData?: Uint8Array,
     subscriptionIds: readonly number[] = [],
   ): void {

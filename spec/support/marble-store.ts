@@ -3,7 +3,7 @@ import { onTestFinished, vi } from 'vitest'
 import { StateStore } from '../../src/client/connect/client.js'
 import type { Clock } from '../../src/core/util/clock.js'
 import { START } from './manual-clock.js'
-import { type Answer, FakeSession, type Script } from './operator-session.js'
+import { type Answer, type Script, ScriptedSession } from './operator-session.js'
 
 /**
  * The time of a marble test as a clock. `ahead` is how far the wall clock has been moved, and `pending` counts the
@@ -50,7 +50,7 @@ export function marbleStore(m: Context, script: Script, options: { timeout?: num
   vi.spyOn(Math, 'random').mockReturnValue(0)
   onTestFinished(() => void vi.restoreAllMocks())
   const clock = new MarbleClock(m)
-  const session = new FakeSession(script)
+  const session = new ScriptedSession(script)
   const store = new StateStore(session, { clock, timeout: 1_000, maxQueued: 100, stopDelay: 0, ...options })
   return { clock, session, store }
 }

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
-import type { InboundMessage, MqttSession, OutboundRequest, SessionListener } from '../../src/client/session/session.js'
+import type { ConnectionInfo, InboundMessage, OutboundRequest } from '../../src/client/session/session.js'
 import { notificationPrefix } from '../../src/core/protocol/topics.js'
-import type { StateStoreError } from '../../src/core/util/errors.js'
+import { FakeSession } from './fake-session.js'
 import { ManualClock } from './manual-clock.js'
 import { bytes, resp3, textOf } from './words.js'
 
@@ -32,16 +32,14 @@ export type Script = (request: WireRequest, nth: number) => Observable<string | 
 /** A change of a key; a store of this package includes the reason of a deletion. */
 export type Change = { readonly set: string } | 'delete' | { readonly gone: string }
 
-/** An MQTT session without a network. The spec decides when the session connects and how the store responds. */
-export class FakeSession implements MqttSession {
-  readonly clientId = 'spec'
-  readonly isShared = false
+/** A session of which the spec decides how the store responds. The broker does not identify subscriptions. */
+export class ScriptedSession extends FakeSession {
   /** All requests, in the order in which they were sent. */
   readonly requests: WireRequest[] = []
   readonly #script: Script
-  #listener: SessionListener | undefined
 
   constructor(script: Script) {
+    super()
     this.#script = script
   }
 
@@ -50,50 +48,17 @@ export class FakeSession implements MqttSession {
     return this.requests.map(({ key }) => key)
   }
 
-  open(listener: SessionListener): void {
-    this.#listener = listener
+  override connect(info: Partial<ConnectionInfo> = {}): void {
+    super.connect({ hasSubscriptionIds: false, ...info })
   }
 
-  connect(sessionPresent = false): void {
-    this.#listener?.connected({
-      sessionPresent,
-      receiveMaximum: 65_535,
-      maximumPacketSize: undefined,
-      hasSubscriptionIds: false,
-      hasWildcards: true,
-      canRetain: true,
-    })
-  }
-
-  disconnect(cause: StateStoreError): void {
-    this.#listener?.disconnected(cause, undefined)
-  }
-
-  subscribe(
-    filters: readonly string[],
-    _subscriptionId: number | undefined,
-    done: (reasonCodes: readonly number[]) => void,
-  ): void {
-    done(filters.map(() => 1))
-  }
-
-  sizeOf(): number {
-    return 0
-  }
-
-  publish(request: OutboundRequest, done: (refusal: undefined) => void): void {
+  override publish(request: OutboundRequest, done: (refusal: undefined) => void): void {
+    super.publish(request, () => undefined)
     const wire = toWire(request)
     this.requests.push(wire)
     this.#script(wire, this.requests.length - 1).subscribe(answer => {
       const { payload, properties = {} } = typeof answer === 'string' ? answerOf(wire.verb, answer) : answer
-      this.#listener?.message({
-        topic: request.responseTopic,
-        payload: bytes(payload),
-        correlationData: request.correlationData,
-        contentType: request.contentType,
-        userProperties: properties,
-        subscriptionIds: [],
-      })
+      this.receive(request.responseTopic, bytes(payload), properties, request.correlationData)
     })
     done(undefined)
   }
@@ -102,30 +67,17 @@ export class FakeSession implements MqttSession {
   notify(key: string, change: Change, version: number): void {
     const words =
       typeof change === 'object' && 'set' in change ? ['NOTIFY', 'SET', 'VALUE', change.set] : ['NOTIFY', 'DELETE']
-    this.#listener?.message({
-      topic: `${notificationPrefix(this.clientId)}${bytes(key).toString('hex').toUpperCase()}`,
-      payload: resp3(words),
-      correlationData: undefined,
-      contentType: undefined,
-      userProperties: {
-        __ts: `${version}:0:S`,
-        ...(typeof change === 'object' && 'gone' in change && { reason: change.gone }),
-      },
-      subscriptionIds: [],
+    this.receive(`${notificationPrefix(this.clientId)}${bytes(key).toString('hex').toUpperCase()}`, resp3(words), {
+      __ts: `${version}:0:S`,
+      ...(typeof change === 'object' && 'gone' in change && { reason: change.gone }),
     })
-  }
-
-  verifyConnection(): void {}
-
-  close(): void {
-    this.#listener?.closed(undefined)
   }
 }
 
-/** Creates a client on a fake session that is already connected, with a manual clock. */
-export function fakeStore(script: Script): { session: FakeSession; store: StateStore; clock: ManualClock } {
+/** Creates a client on a scripted session that is already connected, with a manual clock. */
+export function fakeStore(script: Script): { session: ScriptedSession; store: StateStore; clock: ManualClock } {
   const clock = new ManualClock()
-  const session = new FakeSession(script)
+  const session = new ScriptedSession(script)
   const store = new StateStore(session, { clock, timeout: 10_000, maxQueued: 65_536, stopDelay: 0 })
   session.connect()
   return { session, store, clock }

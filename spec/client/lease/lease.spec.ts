@@ -74,7 +74,7 @@ describe('a free lease', () => {
     m.flush()
     const holders = session.requests.filter(({ verb }) => verb === 'SET').map(({ rest }) => rest[0])
     expect(new Set(holders).size).toBe(2)
-    for (const holder of holders) expect(holder).toMatch(/^spec\/[0-9a-f]{16}$/)
+    for (const holder of holders) expect(holder).toMatch(/^client-id1\/[0-9a-f]{16}$/)
   })
 })
 
@@ -142,7 +142,7 @@ describe('a lost lease', () => {
   marbleTest('a lease survives a short outage with its token, and renews when the watch is live again', m => {
     const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
     at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
-    at(m, 8_000, () => session.connect(true))
+    at(m, 8_000, () => session.connect({ sessionPresent: true }))
     expect(transcript(m, states$(store), 8_500)).toEqual(['0 held 1 until 9000', '8000 held 1 until 17000'])
     expect(sent().slice(3)).toEqual(['KEYNOTIFY', 'GET', CLAIM, 'VDEL me', 'KEYNOTIFY STOP'])
   })

@@ -67,7 +67,7 @@ describe('a key as an external store', () => {
     expect(subscriber.states).toEqual(['nothing connecting', 'set live'])
     session.notify('k', 'delete', 2)
     session.disconnect(new ConnectionLostError())
-    session.connect(false)
+    session.connect()
     registered.next(OK)
     expect(subscriber.states).toEqual([
       'nothing connecting',
