@@ -17,6 +17,11 @@ export const normalConditions = (): LinkConditions => ({
   isSplit: false,
 })
 
+/** Returns what is forwarded of a chunk. Code after a piece runs when the piece has been queued. */
+export type Inspector = (chunk: Buffer) => Iterable<Buffer>
+
+const forwardAll: Inspector = chunk => [chunk]
+
 /** One direction of a connection, with its queued bytes. */
 export class LinkDirection {
   #source
@@ -33,12 +38,20 @@ export class LinkDirection {
   #cancel: (() => void) | undefined
 
   /** @param conditions - conditions of the link; callers must call {@link forward} when they change */
-  constructor(source: Socket, target: Socket, conditions: LinkConditions, random: Random) {
+  constructor(
+    source: Socket,
+    target: Socket,
+    conditions: LinkConditions,
+    random: Random,
+    inspect: Inspector = forwardAll,
+  ) {
     this.#source = source
     this.#target = target
     this.#conditions = conditions
     this.#random = random
-    source.on('data', chunk => this.#enqueue(chunk))
+    source.on('data', chunk => {
+      for (const piece of inspect(chunk)) this.#enqueue(piece)
+    })
     source.on('end', () => {
       this.#hasEnded = true
       this.forward()

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
-import type { LinkConditions } from './link-direction.js'
+import type { Inspector, LinkConditions } from './link-direction.js'
 import { LinkDirection, normalConditions } from './link-direction.js'
 import { Random } from './random.js'
 
@@ -8,6 +8,16 @@ import { Random } from './random.js'
 export type Direction = 'up' | 'down'
 
 type Pair = { near: Socket; far: Socket; up: LinkDirection; down: LinkDirection }
+
+/** A connection through a link. */
+export interface LinkedConnection {
+  /** The socket of the client. */
+  readonly near: Socket
+  /** The socket of the server. */
+  readonly far: Socket
+  /** Breaks the connection on one side only. The other side stays open and does not notice. */
+  hangUp(side: 'near' | 'far'): void
+}
 
 /** A network between a client and a server that can break. It is a TCP proxy. */
 export class Link {
@@ -17,14 +27,19 @@ export class Link {
   #server
   #target
   #random
+  #inspect
   #port = 0
   #isRefusing = false
   #conditions = { up: normalConditions(), down: normalConditions() }
 
-  /** @param target - the port of a server on this machine, or a URL */
-  constructor(target: number | string, random = new Random(0)) {
+  /**
+   * @param target - the port of a server on this machine, or a URL
+   * @param inspect - creates the inspector of a connection's data to the server; by default, all data is forwarded
+   */
+  constructor(target: number | string, random = new Random(0), inspect?: (connection: LinkedConnection) => Inspector) {
     this.#target = addressOf(target)
     this.#random = random
+    this.#inspect = inspect
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, near => this.#accept(near))
   }
 
@@ -61,10 +76,7 @@ export class Link {
 
   /** Breaks all connections on the client's side only. The server's side stays open and does not notice. */
   hangUp() {
-    for (const { near, up } of this.#pairs) {
-      up.abandon()
-      near.destroy()
-    }
+    for (const pair of this.#pairs) hangUp(pair, 'near')
   }
 
   /** Holds the bytes of one direction of the current connections back until {@link resume}. */
@@ -135,14 +147,21 @@ export class Link {
     const far = connect({ ...this.#target, noDelay: true, allowHalfOpen: true })
     // The link directions handle the `close` event that follows.
     for (const socket of [near, far]) socket.on('error', () => undefined)
-    const up = new LinkDirection(near, far, this.#conditions.up, this.#random)
+    const inspector = this.#inspect?.({ near, far, hangUp: side => hangUp(pair, side) })
+    const up = new LinkDirection(near, far, this.#conditions.up, this.#random, inspector)
     const down = new LinkDirection(far, near, this.#conditions.down, this.#random)
-    const pair = { near, far, up, down }
+    const pair: Pair = { near, far, up, down }
     this.#pairs.add(pair)
     const forget = () => near.destroyed && far.destroyed && this.#pairs.delete(pair)
     near.on('close', forget)
     far.on('close', forget)
   }
+}
+
+function hangUp({ near, far, up, down }: Pair, side: 'near' | 'far') {
+  const [socket, direction] = side === 'near' ? [near, up] : [far, down]
+  direction.abandon()
+  socket.destroy()
 }
 
 function addressOf(target: number | string) {

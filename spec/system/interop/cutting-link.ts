@@ -1,8 +1,6 @@
-import { connect, createServer } from 'node:net'
-import { onTestFinished } from 'vitest'
 import type { Random } from '../../../harness/random.js'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
-import { listen } from '../../support/listen.js'
+import { layLink } from '../../support/link.js'
 
 /** The first byte of a PUBLISH, and the masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */
 const PUBLISH = 0x30
@@ -25,36 +23,27 @@ export interface CuttingLink {
  * reconnects. The network is closed at the end of the test.
  */
 export async function cuttingLink(url: string, random: Random): Promise<CuttingLink> {
-  const { hostname, port } = new URL(url)
   const counts = { cuts: 0, repeated: 0 }
-  const server = createServer({ noDelay: true }, near => {
-    const far = connect({ host: hostname, port: Number(port), noDelay: true })
-    for (const socket of [near, far]) socket.on('error', () => undefined)
-    onTestFinished(() => void far.destroy())
-    const end = (): void => void far.end()
-    near.on('close', end)
-    far.on('close', () => near.destroy())
-    far.on('data', chunk => void (near.writable && near.write(chunk)))
+  const link = await layLink(url, random, ({ near, hangUp }) => {
     const cutter = new FrameCutter(MAX_PACKET_BYTES)
     let messagesLeft = random.int(2, 12)
-    near.on('data', chunk => {
+    return function* (chunk) {
       cutter.push(chunk)
       for (let frame = cutter.next(); frame !== undefined && messagesLeft > 0; frame = cutter.next()) {
-        far.write(frame)
+        yield Buffer.from(frame)
         const [first = 0] = frame
         if ((first & TYPE_MASK) !== PUBLISH) continue
         if (first & DUP_FLAG) counts.repeated++
         if (--messagesLeft > 0) continue
         counts.cuts++
         // A peer that considers the connection open continues to send.
-        if (random.chance(0.5)) near.removeListener('close', end)
-        near.destroy()
+        if (random.chance(0.5)) hangUp('near')
+        else near.destroy()
       }
-    })
+    }
   })
-  const listenPort = await listen(server)
   return {
-    port: listenPort,
+    port: Number(new URL(link.url).port),
     get cuts() {
       return counts.cuts
     },

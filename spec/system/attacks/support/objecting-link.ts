@@ -1,7 +1,5 @@
-import { connect, createServer, type Socket } from 'node:net'
-import mqttPacket, { type IPublishPacket } from 'mqtt-packet'
-import { onTestFinished } from 'vitest'
-import { listen } from '../../../support/listen.js'
+import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
+import { layLink } from '../../../support/link.js'
 import { bytesOf } from '../../../support/packets.js'
 
 /** A proxy to a broker that rejects some messages. */
@@ -18,50 +16,35 @@ export async function openRejectingLink(
   isPoison: (packet: IPublishPacket) => boolean,
   reasonCode: number | undefined,
 ): Promise<ObjectingLink> {
-  let [connections, convictions] = [0, 0]
-  const server = createServer({ noDelay: true }, client => {
-    connections++
-    const broker = connect({ port, host: '127.0.0.1', noDelay: true })
+  let convictions = 0
+  const link = await layLink(`mqtt://127.0.0.1:${port}`, undefined, ({ near, hangUp }) => {
     const parser = mqttPacket.parser({ protocolVersion: 5 })
+    const packets: Packet[] = []
+    parser.on('packet', packet => packets.push(packet))
     let isOver = false
-    parser.on('packet', packet => {
-      if (isOver) return
-      isOver = packet.cmd === 'publish' && isPoison(packet)
-      if (!isOver) {
-        broker.write(mqttPacket.generate(packet, { protocolVersion: 5 }))
-        return
+    return function* (chunk) {
+      parser.parse(chunk)
+      for (const packet of packets.splice(0)) {
+        if (isOver) return
+        isOver = packet.cmd === 'publish' && isPoison(packet)
+        if (!isOver) {
+          yield mqttPacket.generate(packet, { protocolVersion: 5 })
+          continue
+        }
+        convictions++
+        hangUp('far')
+        if (reasonCode === undefined) near.destroy()
+        else near.end(bytesOf({ cmd: 'disconnect', reasonCode }))
       }
-      convictions++
-      broker.destroy()
-      if (reasonCode === undefined) client.destroy()
-      else client.end(bytesOf({ cmd: 'disconnect', reasonCode }))
-    })
-    client.on('data', data => parser.parse(data))
-    broker.on('data', data => void client.write(data))
-    join(client, broker)
+    }
   })
-  const url = `mqtt://127.0.0.1:${await listen(server)}`
   return {
-    url,
+    url: link.url,
     get connections() {
-      return connections
+      return link.connections
     },
     get convictions() {
       return convictions
     },
   }
-}
-
-function join(client: Socket, broker: Socket): void {
-  for (const [one, other] of [
-    [client, broker],
-    [broker, client],
-  ] as const) {
-    one.on('error', () => undefined)
-    one.once('close', () => other.end())
-  }
-  onTestFinished(() => {
-    client.destroy()
-    broker.destroy()
-  })
 }
