@@ -22,8 +22,8 @@ export interface HeldLeaseHost {
  * because a response may be late, or lost with a connection. The lease expires `duration` after the last confirmed
  * renewal was sent.
  *
- * Nothing is renewed while the lock key is not watched: the response would not show whether another holder, with a newer
- * token, had the lease in between.
+ * Renewal pauses while the watch of the lock key is interrupted: the response would hide that another holder, with a
+ * newer token, had the lease in between.
  */
 export class HeldLease {
   readonly token: Hlc

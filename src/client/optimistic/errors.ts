@@ -25,7 +25,7 @@ export class ConflictError extends StateStoreError {
 export const offlineTimeout = (limit: number, key: string): OfflineError =>
   new OfflineError(`it waited over ${limit} ms for the connection`, key)
 
-/** The write was not sent and will not be sent, because there is no connection. The write had no effect. */
+/** The write was dropped before it was sent, because the connection was lost. The write had no effect. */
 export class OfflineError extends StateStoreError {
   override readonly name = 'OfflineError'
   readonly key: string

@@ -32,7 +32,7 @@ export type Writable<T> = readonly [value: T | undefined, set: (value: T) => voi
  * Key and options may be created while rendering. Functions in the options may change at any time, and the first
  * `storage` is kept; changing any other option creates a new view. Components that pass the same view of
  * {@link optimistic} share its writes. A component that passes a key has a private view: a write pending at unmount
- * continues, but the next component does not show it. Without a key nothing is watched, and `set` does nothing.
+ * continues, but the next component does not show it. Without a key, there is no watch, and `set` has no effect.
  *
  * @example
  * ```tsx

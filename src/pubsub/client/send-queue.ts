@@ -203,7 +203,7 @@ export class SendQueue {
     }
   }
 
-  /** Returns the queue to send from. A message without an id needs no slot, but does not overtake other messages. */
+  /** Returns the queue to send from. A message without an id needs no slot, but keeps its place in the order. */
   #nextQueue(): CancellableFifo<InFlightRequest> | undefined {
     const isRoom = this.#unacknowledged.size < MAX_IN_FLIGHT
     if (this.#urgentQueue.length > 0)
