@@ -7,7 +7,7 @@ import { type Codec, connect, number, type Status, text } from '../../../src/cli
 import { Asset, Connection, Counted, Faults, Keys, type Notes, Value, Warm } from './panel.js'
 
 const url = new URLSearchParams(location.search).get('store') ?? ''
-const store = connect(url, { clientId: 'page', reconnect: { initial: 5, max: 20 } })
+const store = connect(url, { clientId: 'page', reconnect: { initial: 5, max: 20 }, stopDelay: 0 })
 let statusSubscribers = 0
 const { status$ } = store
 const counted$ = new Observable<Status>(subscriber => {

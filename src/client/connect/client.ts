@@ -373,9 +373,8 @@ export interface ClientStats {
   /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
   readonly roundTrip: number | undefined
   /**
-   * The clock of the store minus this machine's clock when the client connected, ms; `undefined` if unknown. With
-   * a store that is not of this package: by how much its versions are ahead of this clock, at least 0, as of the last
-   * write.
+   * The clock of the store minus this machine's clock when the client connected, ms; `undefined` if unknown. With a
+   * foreign store: by how much its versions were ahead of this clock at the last write, at least 0.
    */
   readonly clockOffset: number | undefined
   /** The last error of {@link StateStore.errors$}, or the last reason for a lost connection or a failed attempt. */

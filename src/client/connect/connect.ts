@@ -78,7 +78,7 @@ export interface ConnectOptions extends ClientOptions {
   /** Discards a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean | undefined
   /**
-   * Timeout of an attempt to connect, and of a call of `credentials`, ms. Default 10,000. With several addresses, the
+   * Timeout in ms of a connection attempt and of a `credentials` call. Default 10,000. With several addresses, the
    * timeout of an attempt is at most 1,500 ms in the first round and doubles in each further round, so that an
    * unresponsive broker does not block the others. Of several IP addresses of a host name, Node gives the first half of
    * the timeout, and less after failed attempts. A larger timeout also applies to the first SUBACK.

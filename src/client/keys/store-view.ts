@@ -38,7 +38,7 @@ export abstract class StoreView {
   }
 
   /**
-   * Watches a set of keys and emits the entries of all of them. Every value of an observable is the whole set: keys
+   * Watches a set of keys and emits their entries. Every value of an observable is the whole set: keys
    * that are new in the set are watched, and keys that are missing from it are no longer watched. Keys are names, with
    * the codec of their values, or handles. A key whose handle has another codec than in the set before is decoded and
    * emitted again, so create custom codecs once; codecs of `json` with the same schema count as one. Of several handles

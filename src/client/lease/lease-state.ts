@@ -7,8 +7,8 @@ export type LeaseState =
       readonly status: 'held'
       /**
        * Fencing token of this holding: the version of the lock key at acquisition. Renewals do not change the token, so
-       * reordered writes of one holding do not fence each other off, and the token of the next holder is newer than the
-       * versions of all these writes (state store protocol, "Locking and fencing tokens").
+       * reordered writes of one holding do not fence each other off, and the next holder's token is newer than all
+       * these writes (state store protocol, "Locking and fencing tokens").
        */
       readonly token: Hlc
       /**

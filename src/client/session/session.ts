@@ -55,8 +55,8 @@ export interface SessionListener {
   connected(info: ConnectionInfo): void
   disconnected(cause: StateStoreError, retry: Retry | undefined): void
   /**
-   * Called for a failure that does not end the connection and is retried: of a renewal of credentials, or of a
-   * subscription over a caller's connection.
+   * Called for a failure that does not end the connection and is retried: a credential renewal, or a subscription
+   * over a caller's connection.
    */
   failed(error: StateStoreError): void
   /** Called last: after `close`, without a cause, or when retrying is pointless. */

@@ -4,8 +4,7 @@ import { type Channel, channelOf } from './channel.js'
 export type TracingStep = 'start' | 'end' | 'asyncStart' | 'asyncEnd' | 'error'
 
 /**
- * The channels of one kind of asynchronous operation, with the names and the use of the channels of Node's
- * `TracingChannel`. All events of an operation have the same context object.
+ * The channels of one kind of asynchronous operation, named and used like the channels of Node's `TracingChannel`. All events of an operation have the same context object.
  *
  * - `start` and `end` surround the call that begins the operation.
  * - `error` reports that it failed; the context has the reason.

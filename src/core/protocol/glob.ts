@@ -1,5 +1,5 @@
 export interface Glob {
-  /** Number of words of 32 states, which is the cost per byte of a key. */
+  /** Number of 32-state words, which is the cost per key byte. */
   readonly words: number
   matches(key: Uint8Array): boolean
 }
@@ -18,7 +18,7 @@ const ANY: GlobPosition = { ranges: [], negated: true }
  * these bytes, `[^a]` and `[!a]` any other byte, and `\` escapes the next byte. Any bytes are a valid glob: an unclosed
  * class extends to the end, and `[]` matches nothing.
  *
- * Matching takes one step per byte of the key and 32 bytes of the glob, for any input, because it tracks the set of
+ * Matching takes one step per key byte and 32 glob bytes, for any input, because it tracks the set of
  * reachable positions as bits and never backtracks.
  */
 export function compileGlob(glob: Uint8Array): Glob {

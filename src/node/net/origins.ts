@@ -4,7 +4,7 @@ import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 
 /**
  * Decides by their `Origin` which browser pages may connect. Other programs send no origin and cannot be tricked into
- * connecting. Pages of this machine, of the requested host and of listed origins are allowed. The requested host must
+ * connecting. Pages from this machine, the requested host and listed origins are allowed. The requested host must
  * be a name of this server; otherwise a page whose name was pointed at this server would share its origin (DNS
  * rebinding).
  */

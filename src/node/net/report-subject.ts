@@ -2,7 +2,7 @@ import { config, Observable, type Observer, type Operator, Subject, Subscriber, 
 import { reportSubscriberError } from '../../core/diagnostics/subscriber-error.js'
 import { afterIo } from '../../core/util/clock.js'
 
-/** The number of reports of one turn of the event loop, beyond which further ones are only counted. */
+/** The maximum reports per event-loop turn; further ones are only counted. */
 const MAX_PENDING = 1_000
 
 /**

@@ -30,8 +30,7 @@ interface EncodedWrite {
 /** The bytes that a pending write takes in the bridge, the client and the hub in addition to its text and value. */
 const OVERHEAD_BYTES = 4_096
 /**
- * The maximum number of bytes per character of the text, and the number of copies of the value, which are kept for a
- * retry and in the packet.
+ * The maximum bytes per character, times the copies of the value: one for a retry and one in the packet.
  */
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2

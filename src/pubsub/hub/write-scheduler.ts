@@ -6,8 +6,7 @@ import { Fifo } from '../../core/util/collections.js'
  */
 export const WRITE_BYTES_PER_TURN = 512 * 1024
 /**
- * The bytes of larger frames processed from all sockets in a turn, which take a few ms of validation, regardless of
- * their content.
+ * The bytes of larger frames that a turn processes from all sockets; validating them takes a few ms.
  */
 export const READ_BYTES_PER_TURN = 512 * 1024
 /**

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { RecentSet } from '../../core/util/recent-set.js'
 import { Timer } from '../../core/util/timer.js'
 
-/** The minimum interval of announcements, each of which may go to every client of the broker. */
+/** The minimum interval of announcements, each of which may reach every client of the broker. */
 const MIN_INTERVAL_MS = 1_000
 
 export class InstanceAnnouncer {

@@ -14,7 +14,7 @@ const PERIOD_MS = SECONDS_PER_PERIOD * SECOND_MS
 /** The number of kept samples: one hour. */
 const MAX_SAMPLES = 360
 
-/** Samples the metrics of a store and of this process, and keeps the samples of the last hour. */
+/** Samples the metrics of a store and this process, and keeps the last hour. */
 export class MetricsHistory {
   readonly #store: ConsoleStore
   readonly #clock: Clock

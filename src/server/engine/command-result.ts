@@ -22,7 +22,7 @@ export interface CommandResult {
   /** For a read that found no key, the newest version in the store, which orders the read among the changes. */
   readonly position?: Hlc | undefined
   readonly changes: readonly KeyChange[]
-  /** The cost of a SCAN page: the bytes of compared keys times the words of the globs. Default: 0. */
+  /** The cost of a SCAN page: compared key bytes times glob words. Default: 0. */
   readonly work?: number | undefined
   /** Whether this repeats the reply to an earlier delivery of the same request. Default: false. */
   readonly repeated?: true

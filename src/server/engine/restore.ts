@@ -41,7 +41,7 @@ export function restore(
   }
   for (const [id, item] of plan.renewed) changes.push(storeRecord(id, item, clock.tick(time), records))
   const loaded = changes.length
-  // A loop is used instead of a spread, because the number of arguments of a call is limited.
+  // A loop is used instead of a spread, because a call takes a limited number of arguments.
   if (replace) for (const deletion of deleteAll(idsNotIn(plan, records), time, records, clock)) changes.push(deletion)
   const deleted = changes.length - loaded
   return { changes, loaded, versionsKept: plan.kept.length, expired: plan.expired, deleted }

@@ -11,7 +11,7 @@ const MAX_PAGE_KEYS = 1_000
 const MAX_PAGE_BYTES = 65_536
 /** The limit on visited positions, including gaps and keys that do not match. */
 const MAX_POSITIONS = 10_000
-/** The limit on the work of the matcher: the bytes of keys times the words (32 states each) of the glob. */
+/** The limit on the matcher's work: key bytes times glob words of 32 states. */
 const MAX_WORK = 2 ** 22
 const KEY_OVERHEAD_BYTES = 16
 const MAX_TOKEN_BYTES = 64

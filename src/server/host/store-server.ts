@@ -21,7 +21,7 @@ export interface StoreStats {
   readonly subscriptions: number
   /** The number of shared subscriptions among them. */
   readonly sharedSubscriptions: number
-  /** The number of wills of connected clients, and of delayed wills. */
+  /** The number of wills: those of connected clients and delayed ones. */
   readonly wills: number
   /** The buffered bytes. See {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number

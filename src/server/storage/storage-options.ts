@@ -48,7 +48,7 @@ export const STORAGE_OPTIONS = {
   },
 } satisfies Partial<Record<keyof StorageOptions, OptionEntry<unknown>>>
 
-/** The progress of opening, in bytes of a directory or entries of a log. */
+/** The opening progress, in directory bytes or log entries. */
 export interface RecoveryProgress {
   readonly read: number
   readonly of: number
@@ -94,7 +94,7 @@ const MAX_DEFAULT_BYTES = 1024 ** 3
 
 /**
  * Returns the default limit on the stored data in bytes, which is the least of 1 GiB, half of Node's heap limit
- * (`--max-old-space-size`), and a quarter of the memory of the machine or container. The remaining memory is for other
+ * (`--max-old-space-size`), and a quarter of the machine's or container's memory. The remaining memory is for other
  * data and for the garbage collector.
  */
 export function defaultMaxBytes(): number {

@@ -23,7 +23,7 @@ export interface OpenedStorage {
   readonly log: Log
   /** Why the log accepts no entries yet. Set if the disk was full when the storage was opened. */
   readonly failure?: LogFailure | undefined
-  /** The time of the store: of a shared log, or of the machine while its clock is not set back. */
+  /** The store's time: that of a shared log, or the machine's clock while it is not set back. */
   readonly clock: StoreTime
   readonly cluster?: (() => ClusterStatus) | undefined
 }

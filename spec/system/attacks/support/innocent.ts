@@ -16,6 +16,8 @@ const STEPS = 3
 const BUSY_MS = 20
 /** The share of its CPU time from which a server can be judged by durations. With less, its pauses hide all else. */
 const MIN_SHARE = 0.25
+/** The share of its CPU time from which a server can be judged by a 99th percentile, which its longest pauses decide. */
+const MIN_P99_SHARE = 0.5
 /** The number of rounds that warm up the code, and the number after an attack. */
 const ROUNDS = 20
 /** The number of rounds for a 99th percentile, or to observe that nothing happens. */
@@ -122,7 +124,7 @@ export class Innocent {
     const isStarved = share * durations.worst > maxRoundMs + STEPS * noise.worst
     const limit = (at: 'p50' | 'p99', late: number): number =>
       MAX_SLOWDOWN * Math.max(quiet[at], MIN_QUIET[at]) + STEPS * late
-    const isP99Judged = quietNoise.worst < BUSY_MS
+    const isP99Judged = quietNoise.worst < BUSY_MS && share > MIN_P99_SHARE
     const isSlowed =
       share > MIN_SHARE &&
       (share * durations.p50 > limit('p50', noise.p50) ||

@@ -9,6 +9,7 @@ import { useWritableKey } from '../../../../src/client/react/writable.js'
 const store = connect(new URLSearchParams(location.search).get('store') ?? '', {
   clientId: 'page',
   reconnect: { initial: 5, max: 20 },
+  stopDelay: 0,
 })
 const shown: string[] = []
 const setters = new Set<unknown>()

@@ -85,7 +85,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.#sessions.size
   }
 
-  /** The number of wills of connected clients, and of delayed wills. */
+  /** The number of wills: those of connected clients and delayed ones. */
   get willCount(): number {
     let count = this.#offlineSessions.willCount
     for (const { hasWill } of this.connections) if (hasWill) count++

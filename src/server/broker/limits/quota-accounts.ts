@@ -22,7 +22,7 @@ export interface RateQuotas {
   /** The number of packets, except acknowledgements of the broker's messages. */
   readonly packetsPerSecond: number
   readonly bytesPerSecond: number
-  /** The cost of scans: the bytes of compared keys times the 32-state words of the glob. */
+  /** The cost of scans: compared key bytes times the glob's 32-state words. */
   readonly workPerSecond: number
 }
 

@@ -19,8 +19,8 @@ export interface PacketWriterPeer {
 const ALIAS_BUDGET_SHARE = 1 / 2
 
 /**
- * Upper bound of the size of a message of the store without its payload, bytes: a few texts of at most 65,535 bytes
- * each, and the identifiers of the subscriptions.
+ * Upper bound in bytes for a store message without its payload: a few texts of at most 65,535 bytes each, and the
+ * subscription identifiers.
  */
 const MAX_OVERHEAD_BYTES = 1024 * 1024
 
