@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// This comes before the slow imports, because SIGHUP reloads the files of a service and must not end it even while it
-// starts.
+import { endOnUnhandledSignals } from './first-process.js'
+
+// These come before the slow imports. SIGHUP reloads the files of a service and must not end it even while it starts.
+endOnUnhandledSignals(process)
 if (process.argv.slice(2).some(word => word === 'serve' || word === 'attach')) process.on('SIGHUP', () => undefined)
 const { processIo } = await import('./io.js')
 const { run } = await import('./run.js')

@@ -151,6 +151,22 @@ describe('A rejected login', () => {
   })
 })
 
+describe('A response that exceeds the maximum packet size of the client', () => {
+  it('is replaced by a refusal without properties: CONNACK [3.1.2-24]', () => {
+    const client = openCore().connect('ann', { properties: { maximumPacketSize: 10 } })
+    expect(client.got).toMatchObject([{ cmd: 'connack', reasonCode: REASON.packetTooLarge }])
+    expect(client.ended).toBe(true)
+  })
+
+  it('is not sent, and ends the connection: SUBACK [3.1.2-24]', () => {
+    const client = openCore().connect('ann', { properties: { maximumPacketSize: 40 } })
+    const subscriptions = Array.from({ length: 60 }, (_, n) => ({ topic: `t/${n}`, qos: 0 as const }))
+    client.say({ cmd: 'subscribe', messageId: 1, subscriptions })
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.packetTooLarge })
+    expect(client.ended).toBe(true)
+  })
+})
+
 describe('A reason string', () => {
   const reason = 'for this and for that and for some more'
   const refused = { type: 'refused', reasonCode: REASON.banned, reason } as const

@@ -202,7 +202,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
       reasonString,
       serverReference,
     })
-    if (packet) this.send(packet)
+    if (packet) this.#sendFitting(packet)
     this.#link.end()
     this.onNetworkClosed()
   }
@@ -235,10 +235,18 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   send(packet: ServerPacket): void {
+    if (this.#sendFitting(packet)) return
+    // Without the response, the client would wait forever.
+    const name = packet.type.toUpperCase()
+    this.disconnect(REASON.packetTooLarge, `the response ${name} exceeds the maximum packet size of the client`)
+  }
+
+  #sendFitting(packet: ServerPacket): boolean {
     const { pendingClient } = this.#connectHandler
-    if (pendingClient) pendingClient.outbound.send(packet)
+    if (pendingClient) return pendingClient.outbound.send(packet)
     // The client's version and limits are unknown before CONNECT.
-    else this.#link.write(encodePacket(packet, this.#connectHandler.version))
+    this.#link.write(encodePacket(packet, this.#connectHandler.version))
+    return true
   }
 
   setClientId(clientId: string): void {
@@ -292,10 +300,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
       version: connect.version,
       early,
     })
+    const details = { clientId: this.clientId, sessionPresent, authenticationData }
+    this.send(connackOf(connect, details, host))
+    if (this.isEnded) return
     this.#state = 'open'
     this.#keepAlive.start(keepAliveTimeoutMs(connect, host.maxKeepAliveSeconds))
-    const details = { clientId: this.clientId, sessionPresent, authenticationData }
-    outbound.send(connackOf(connect, details, host))
     this.#publishOpened(connect, sessionPresent)
     host.handler.onConnected(this)
     session.resume(outbound, connect.receiveMaximum)

@@ -66,11 +66,13 @@ export class PacketWriter implements Sender {
     this.#aliases = undefined
   }
 
-  send(packet: ServerPacket): void {
+  /** Sends a packet. Returns whether it fits the client's maximum packet size, even without its reason string. */
+  send(packet: ServerPacket): boolean {
     const bytes = encodePacket(this.#withReason(packet), this.#version, this.#maximumPacketSize)
-    if (bytes.length > this.#maximumPacketSize) return
+    if (bytes.length > this.#maximumPacketSize) return false
     this.#link.write(bytes)
     this.#host.traffic.packetsSent++
+    return true
   }
 
   pubrel(packetId: number): void {
