@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { DeferredTasks } from '../../../src/core/util/deferred-tasks.js'
+import { MemoryBudget } from '../../../src/node/limits/memory-budget.js'
 import { Backpressure } from '../../../src/pubsub/hub/backpressure.js'
 import { HubDriver } from '../../../src/pubsub/hub/hub-driver.js'
 import { HubSession } from '../../../src/pubsub/hub/hub-session.js'
-import { unlimitedBudget } from '../../../src/pubsub/hub/memory-budget.js'
 import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -60,7 +60,7 @@ describe('senders that wait for each other in a chain', () => {
     const backpressure = new Backpressure(tasks)
     const large = codec.encodeOnce(messageOf('x'.repeat(9 * 1024 * 1024)))
     const sessions = Array.from({ length: MANY }, (_, i) => {
-      const session = new HubSession(`${i}`, '', codec, {}, unlimitedBudget())
+      const session = new HubSession(`${i}`, '', codec, {}, new MemoryBudget())
       session.open(new VirtualLink())
       session.deliver(large, 0)
       return session

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MemoryBudget, type MemoryCharge } from '../../../src/node/limits/memory-budget.js'
 import { HubEngine } from '../../../src/pubsub/hub/hub-engine.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
-import { MemoryBudget, type MemoryCharge } from '../../../src/pubsub/hub/memory-budget.js'
 import { checkServeOptions } from '../../../src/pubsub/hub/serve-options.js'
 import { SharedCodec } from '../../../src/pubsub/hub/shared-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
@@ -102,7 +102,7 @@ describe('the memory budget of a server', () => {
   })
 
   it('acknowledged, answered and dropped data is released from the budget', () => {
-    const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
+    const budget = new MemoryBudget()
     const settled: (() => void)[] = []
     const engine: HubEngine = new HubEngine({
       retention: 60_000,
@@ -121,7 +121,7 @@ describe('the memory budget of a server', () => {
     const links = [new VirtualLink(), new VirtualLink(), new VirtualLink()]
     const sessions = links.map(link => engine.connect(link, codec, { groups: ['g'] }, 0))
     const used: number[] = []
-    const note = () => used.push(Math.round(budget.usedBytes / 1024))
+    const note = () => used.push(Math.round(budget.used / 1024))
     for (let i = 0; i < 3; i++) {
       const payload = { dataType: 'text', data: KILOBYTE } as const
       engine.deliver(engine.sessionIndex.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
@@ -142,7 +142,7 @@ describe('the memory budget of a server', () => {
     note()
     engine.end(first, 'hub', 1000, '')
     engine.end(third, 'hub', 1000, '')
-    expect([used, budget.usedBytes]).toEqual([[5, 5, 4, 7, 6], 0])
+    expect([used, budget.used]).toEqual([[5, 5, 4, 7, 6], 0])
   })
 
   it('the budget counts the used bytes exactly for any order of additions and removals', () => {
@@ -150,7 +150,7 @@ describe('the memory budget of a server', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
         const kept: MemoryCharge[] = sizes.map(size => ({ size, holderCount: 0 }))
-        const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
+        const budget = new MemoryBudget()
         for (const [i, isMore] of steps) {
           const one = kept[i]
           if (one === undefined || (!isMore && one.holderCount === 0)) continue
@@ -160,7 +160,7 @@ describe('the memory budget of a server', () => {
         const expected = kept
           .filter(({ holderCount: holders }) => holders > 0)
           .reduce((sum, { size }) => sum + size + 128, 0)
-        expect(budget.usedBytes).toBe(expected)
+        expect(budget.used).toBe(expected)
       }),
     )
   })

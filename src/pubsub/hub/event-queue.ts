@@ -1,8 +1,8 @@
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
+import type { MemoryBudget } from '../../node/limits/memory-budget.js'
 import type { AckError, Payload, UpFrame } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
-import type { MemoryBudget } from './memory-budget.js'
 
 const EVENT_TIMEOUT_MS = 30_000
 const MAX_UNDECIDED_EVENTS = 1_000
@@ -89,7 +89,8 @@ export class EventQueue {
   submit(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
     const isFull =
-      this.#undecided.get(session)?.exceedsLimit(size) || !this.#budget.hasRoomFor(session.owner, size + OVERHEAD_BYTES)
+      this.#undecided.get(session)?.exceedsLimit(size) ||
+      !this.#budget.hasOwnerRoomFor(session.owner, size + OVERHEAD_BYTES)
     if (ackId !== undefined && isFull) {
       session.acknowledgeRequest(ackId, REJECTIONS.busy)
       return

@@ -1,13 +1,13 @@
 import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { DeferredTasks } from '../../core/util/deferred-tasks.js'
 import { reason as words } from '../../core/util/errors.js'
+import { MemoryBudget } from '../../node/limits/memory-budget.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { Backpressure } from './backpressure.js'
 import { EventQueue, type EventRequest } from './event-queue.js'
 import { CLOSE, type CloseCode, type HubLink } from './hub-link.js'
 import { HubSession } from './hub-session.js'
 import type { Connection, EndReason, OwnedIdentity, SessionClaim } from './identity.js'
-import { type MemoryBudget, unlimitedBudget } from './memory-budget.js'
 import type { GroupAction } from './permissions.js'
 import { fanOut, Requests } from './requests.js'
 import { membershipBytes, SessionIndex } from './session-index.js'
@@ -50,7 +50,7 @@ export class HubEngine {
   constructor(options: HubEngineOptions) {
     this.#options = options
     this.#listener = options.listener
-    this.#budget = options.budget ?? unlimitedBudget()
+    this.#budget = options.budget ?? new MemoryBudget()
     this.#deferredTasks = new DeferredTasks(options.onError)
     this.#backpressure = new Backpressure(this.#deferredTasks)
     this.sessionIndex = new SessionIndex(this.#budget)
@@ -226,7 +226,7 @@ export class HubEngine {
    * join needs memory budget.
    */
   #canJoin(session: HubSession, group: string): boolean {
-    return session.groupNames.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
+    return session.groupNames.has(group) || this.#budget.hasOwnerRoomFor(session.owner, membershipBytes(group))
   }
 
   /** Notifies the listener of a join, unless the session or its membership has already ended. */

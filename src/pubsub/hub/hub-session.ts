@@ -1,8 +1,8 @@
 import type { Deadline } from '../../core/util/deadlines.js'
+import { chargedBytesPerHolder, type MemoryBudget } from '../../node/limits/memory-budget.js'
 import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
 import type { HubLink } from './hub-link.js'
 import type { Connection, OwnedIdentity } from './identity.js'
-import { chargedBytesPerHolder, type MemoryBudget } from './memory-budget.js'
 import { Permissions } from './permissions.js'
 import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 

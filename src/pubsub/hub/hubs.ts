@@ -1,10 +1,10 @@
 import { ArgumentError } from '../../core/util/errors.js'
+import { Timeouts } from '../../core/util/timeouts.js'
+import { MemoryBudget } from '../../node/limits/memory-budget.js'
+import { type Evictable, MemoryEvictor } from '../../node/limits/memory-evictor.js'
 import { hubKey } from '../wire/rules.js'
 import { HubDriver, type HubDriverOptions } from './hub-driver.js'
-import type { HubEngine } from './hub-engine.js'
 import { CLOSE } from './hub-link.js'
-import type { HubSession } from './hub-session.js'
-import { MemoryBudget } from './memory-budget.js'
 
 /** Keeps a server's hubs by name. A hub that the application has not opened is dropped after its last session. */
 export class Hubs {
@@ -19,13 +19,23 @@ export class Hubs {
    * @param allowed - permitted names, or `undefined` to permit any name
    */
   constructor(options: Omit<HubDriverOptions, 'budget'>, maxBytes: number, allowed?: readonly string[]) {
-    this.#budget = new MemoryBudget(maxBytes, isEnough => this.#evict(isEnough))
+    this.#budget = new MemoryBudget(maxBytes, () => evictor.evict())
+    const { clock } = options
+    const host = { clock, timeouts: new Timeouts<() => void>(clock, task => task()), budget: this.#budget }
+    const sessions = () => this.#evictableSessions()
+    const count = () => this.sessionCount
+    const evictor = new MemoryEvictor(host, {
+      get size() {
+        return count()
+      },
+      values: sessions,
+    })
     this.#options = { ...options, budget: this.#budget }
     this.#allowed = allowed && new Set(allowed.map(hubKey))
   }
 
   get usedBytes(): number {
-    return this.#budget.usedBytes
+    return this.#budget.used
   }
 
   get sessionCount(): number {
@@ -72,63 +82,19 @@ export class Hubs {
     return this.open(name)
   }
 
-  /** Evicts sessions of the owners that use the most memory, starting with each owner's heaviest session. */
-  #evict(isEnough: () => boolean): void {
-    const weights = new SessionWeights(this.#hubs.values())
-    while (!isEnough()) {
-      const heaviest = weights.removeHeaviest()
-      if (heaviest === undefined) return
-      const { engine, session } = heaviest
-      engine.end(session, 'overflow', CLOSE.policy, 'memory limit reached, mostly by your data')
-    }
+  *#evictableSessions(): Iterable<Evictable> {
+    for (const { engine } of this.#hubs.values())
+      for (const session of engine.sessionIndex.all)
+        yield {
+          heldBytes: engine.chargedBytesOf(session),
+          transientBytes: 0,
+          accountName: session.owner,
+          evict: () => engine.end(session, 'overflow', CLOSE.policy, 'memory limit reached, mostly by your data'),
+        }
   }
 
   #drop(key: string, hub: HubDriver): void {
     if (this.#hubs.get(key) === hub) this.#hubs.delete(key)
     hub.close()
-  }
-}
-
-interface WeighedSession {
-  readonly engine: HubEngine
-  readonly session: HubSession
-  readonly weight: number
-}
-
-/** An owner's sessions, heaviest last. */
-interface OwnerSessions {
-  readonly sessions: WeighedSession[]
-  weight: number
-}
-
-/**
- * Takes a snapshot of the memory charged to sessions by owner. Many small sessions weigh as much as one large session.
- */
-export class SessionWeights {
-  readonly #owners = new Map<string, OwnerSessions>()
-
-  constructor(hubs: Iterable<{ readonly engine: HubEngine }>) {
-    for (const { engine } of hubs) for (const session of engine.sessionIndex.all) this.#add(engine, session)
-    for (const { sessions } of this.#owners.values()) sessions.sort((a, b) => a.weight - b.weight)
-  }
-
-  /**
-   * Removes and returns the heaviest session of the owner that is currently the heaviest, or `undefined` if none is
-   * left.
-   */
-  removeHeaviest(): WeighedSession | undefined {
-    let heaviest: OwnerSessions | undefined
-    for (const owned of this.#owners.values()) if (owned.weight > (heaviest?.weight ?? 0)) heaviest = owned
-    const removed = heaviest?.sessions.pop()
-    if (heaviest && removed) heaviest.weight -= removed.weight
-    return removed
-  }
-
-  #add(engine: HubEngine, session: HubSession): void {
-    const weight = engine.chargedBytesOf(session)
-    const owned = this.#owners.get(session.owner) ?? { sessions: [], weight: 0 }
-    this.#owners.set(session.owner, owned)
-    owned.sessions.push({ engine, session, weight })
-    owned.weight += weight
   }
 }

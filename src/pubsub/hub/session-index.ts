@@ -1,6 +1,6 @@
+import type { MemoryBudget } from '../../node/limits/memory-budget.js'
 import type { HubSession } from './hub-session.js'
 import { MAX_GROUPS } from './identity.js'
-import type { MemoryBudget } from './memory-budget.js'
 
 const MEMBERSHIP_OVERHEAD_BYTES = 400
 

@@ -1,5 +1,5 @@
+import type { MemoryCharge } from '../../node/limits/memory-budget.js'
 import type { DownFrame, FrameData, HubCodec, NewerCall, RefusedCall, UnknownFrame, UpFrame } from '../wire/frames.js'
-import type { MemoryCharge } from './memory-budget.js'
 
 export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
 

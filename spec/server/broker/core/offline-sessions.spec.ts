@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Will } from '../../../../src/core/mqtt5/packets.js'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { OfflineSessions } from '../../../../src/server/broker/core/offline-sessions.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
 import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
 import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
@@ -31,7 +31,7 @@ describe('OfflineSessions', () => {
 
   beforeEach(() => {
     const clock = new ManualClock()
-    const budget = new BrokerMemoryBudget(MEMORY)
+    const budget = new MemoryBudget(MEMORY)
     const timeouts = new Timeouts<() => void>(clock, task => task())
     const accounts = new QuotaAccounts(NO_QUOTAS, () => clock.monotonic())
     ended = []
@@ -49,7 +49,6 @@ describe('OfflineSessions', () => {
       now: () => clock.monotonic(),
       lastRetainedSequence: 0,
       evictSession: () => undefined,
-      onMemoryExceeded: () => undefined,
       reassign: () => undefined,
     }
     leave = (owner, id, will) => {

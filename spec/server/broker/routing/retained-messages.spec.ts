@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
 import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import { MAX_HASHED_LENGTH } from '../../../../src/server/broker/routing/filter-trie.js'
@@ -16,7 +16,7 @@ const messagesOf = (found: Iterable<Message | undefined>): Message[] => Array.fr
 const USUAL = { ...LIMIT }
 
 const open = (limit = 1e9) => {
-  const budget = new BrokerMemoryBudget(limit)
+  const budget = new MemoryBudget(limit)
   return {
     budget,
     retained: new RetainedMessages(budget, { retained: LIMIT.retainedMessages, retainedBytes: LIMIT.retainedBytes }),

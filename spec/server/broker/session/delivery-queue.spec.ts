@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import type { Delivery } from '../../../../src/server/broker/routing/delivery.js'
 import { DeliveryQueue, type Sender } from '../../../../src/server/broker/session/delivery-queue.js'
 import { effort } from '../../../support/effort.js'
@@ -46,7 +46,7 @@ const sendAll = (queue: DeliveryQueue): void => {
 }
 
 const setUp = (receiveMaximum = 10) => {
-  const budget = new BrokerMemoryBudget(1e9)
+  const budget = new MemoryBudget(1e9)
   const queue = new DeliveryQueue(budget)
   const wire = new Wire()
   queue.resume(wire, receiveMaximum)
@@ -71,7 +71,7 @@ describe('DeliveryQueue', () => {
 
   it('copies a queued view of a larger buffer, and sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
-    const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
+    const queue = new DeliveryQueue(new MemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
     const sender: Sender = { hasBacklog: false, publish, pubrel: () => undefined }
     queue.resume(sender, 2)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { InboundPublish } from '../../../../src/core/mqtt5/packets.js'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { AliasTable } from '../../../../src/server/broker/session/publish-handler.js'
 
 const publish = (topic: string, topicAlias?: number): InboundPublish => ({
@@ -19,7 +19,7 @@ const publish = (topic: string, topicAlias?: number): InboundPublish => ({
 })
 
 const open = () => {
-  const budget = new BrokerMemoryBudget(1_000_000)
+  const budget = new MemoryBudget(1_000_000)
   return { budget, table: new AliasTable(budget) }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { subscriptionOf } from '../../../../src/server/broker/routing/router.js'
 import { Session } from '../../../../src/server/broker/session/session.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
@@ -8,13 +8,12 @@ import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
 
 const setUp = (limit = 1e9) => {
-  const budget = new BrokerMemoryBudget(limit)
+  const budget = new MemoryBudget(limit)
   const host = {
     budget,
     lastRetainedSequence: 0,
     now: () => 0,
     evictSession: () => undefined,
-    onMemoryExceeded: () => undefined,
     reassign: () => undefined,
   }
   const session = new Session('ann', host)

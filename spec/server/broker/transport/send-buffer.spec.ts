@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
 import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
@@ -24,7 +24,7 @@ function openSendBuffer() {
   const socket = new Socket()
   onTestFinished(() => void socket.destroy())
   let drainCount = 0
-  const budget = new BrokerMemoryBudget(1_000_000)
+  const budget = new MemoryBudget(1_000_000)
   const sendBuffer = new SendBuffer(stream, socket, { budget, traffic: new Traffic() }, () => drainCount++)
   const accept = (): void => {
     for (const done of waiting.splice(0)) done()

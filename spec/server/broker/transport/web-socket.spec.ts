@@ -1,7 +1,7 @@
 import { connect as connectTcp, createServer, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../../src/core/util/clock.js'
-import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
 import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/broker/transport/web-socket.js'
 import { listen } from '../../../support/listen.js'
@@ -84,7 +84,7 @@ describe('ThrottledSocket', () => {
 })
 
 const setUp = (limit = 1e9) => {
-  const budget = new BrokerMemoryBudget(limit)
+  const budget = new MemoryBudget(limit)
   const socket = new Socket()
   const meter = new WebSocketBufferMeter(socket, budget)
   return {

@@ -6,8 +6,9 @@ import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { DeferredTasks } from '../../../core/util/deferred-tasks.js'
 import { Timeouts } from '../../../core/util/timeouts.js'
+import { MemoryBudget } from '../../../node/limits/memory-budget.js'
+import { MemoryEvictor } from '../../../node/limits/memory-evictor.js'
 import { LIMIT } from '../limits/limits.js'
-import { BrokerMemoryBudget, MemoryEvictor } from '../limits/memory-evictor.js'
 import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
 import { Traffic } from '../limits/traffic.js'
 import { copyContentIfSparse, type Delivery, type Message, sizeOf } from '../routing/delivery.js'
@@ -33,7 +34,7 @@ const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost, SysTopicsHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly accounts: QuotaAccounts
   readonly encoder = new PublishEncoder()
   readonly traffic = new Traffic()
@@ -62,11 +63,15 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.handler = handler
     this.clock = clock
     this.accounts = new QuotaAccounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
-    this.budget = new BrokerMemoryBudget(memoryBudget, () => this.#memoryEvictor.scheduleEviction())
+    this.budget = new MemoryBudget(
+      memoryBudget,
+      () => this.#deferredTasks.run(this.#memoryEvictor.evict),
+      () => this.#memoryEvictor.scheduleEviction(),
+    )
     this.retained = new RetainedMessages(this.budget, quotas?.total ?? DEFAULT_RETAINED_LIMITS)
     this.timeouts = new Timeouts(clock, task => this.#runSafely(() => this.#deferredTasks.run(task)))
     this.#offlineSessions = new OfflineSessions(this, memoryBudget)
-    this.#memoryEvictor = new MemoryEvictor(this, this.#allConnections, this.#sessions)
+    this.#memoryEvictor = new MemoryEvictor(this, this.#sessions, this.#allConnections)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
     this.#runSliced = options.runSliced ?? (work => void work(Number.POSITIVE_INFINITY))
@@ -242,10 +247,6 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     const connection = this.#connections.get(session)
     if (connection) connection.endWithSession()
     else this.end(session)
-  }
-
-  onMemoryExceeded(): void {
-    this.#deferredTasks.run(this.#memoryEvictor.evict)
   }
 
   /**

@@ -1,6 +1,6 @@
 import { type Deadline, DeadlineQueue } from '../../../core/util/deadlines.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LEVEL_BYTES, LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import { type Message, sizeOf } from './delivery.js'
 import { MAX_HASHED_LENGTH } from './filter-trie.js'
@@ -39,7 +39,7 @@ export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
 
 /** Keeps the last retained message of each topic (MQTT 5.0, section 3.3.1.3). */
 export class RetainedMessages {
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   readonly #limits: RetainedLimits
   readonly #root: Node = emptyNode()
   #count = 0
@@ -48,7 +48,7 @@ export class RetainedMessages {
   /** The topics by message expiry, so that expired messages release their quota before a new message is rejected. */
   readonly #deadlines = new DeadlineQueue<string>()
 
-  constructor(budget: BrokerMemoryBudget, limits: RetainedLimits) {
+  constructor(budget: MemoryBudget, limits: RetainedLimits) {
     this.#budget = budget
     this.#limits = limits
   }

@@ -4,8 +4,8 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isTopicFilter } from '../../../core/mqtt5/topic.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import { lowerQos, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
@@ -139,7 +139,7 @@ function checkFilter(filter: string): void {
 }
 
 export interface SubscriptionCounters {
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly accounts: QuotaAccounts
 }
 

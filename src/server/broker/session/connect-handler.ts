@@ -6,8 +6,8 @@ import type { Auth, Connack, Connect, Disconnect, ServerPacket, Version, Will } 
 import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { copyContentIfSparse, sizeOf } from '../routing/delivery.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { BrokerHandler, Verdict } from './handler.js'
@@ -163,7 +163,7 @@ export const willSize = ({ topic, payload, carried }: Will): number =>
  * Reserves memory for the lifetime of a connection with a large CONNECT. Throws {@link PacketError} if memory is
  * exhausted.
  */
-function reserveConnectBytes({ length }: Uint8Array, budget: BrokerMemoryBudget): number {
+function reserveConnectBytes({ length }: Uint8Array, budget: MemoryBudget): number {
   if (length <= LIMIT.freeConnectBytes) return 0
   if (!budget.tryReserve(CONNECT_COST_FACTOR * length))
     throw new PacketError(REASON.quotaExceeded, 'the broker has no memory left for a CONNECT of this size')

@@ -2,7 +2,7 @@ import type { Connect, Will } from '../../../core/mqtt5/packets.js'
 import type { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import type { Clock } from '../../../core/util/clock.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Traffic } from '../limits/traffic.js'
 import type { Message } from '../routing/delivery.js'
@@ -26,7 +26,7 @@ export interface AuthenticatedClient {
 export interface ConnectionHost<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly accounts: QuotaAccounts
   readonly encoder: PublishEncoder
   readonly router: Router

@@ -6,9 +6,9 @@ import type { Auth, Connect, Content, ServerPacket, Will } from '../../../core/m
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { disconnectCode } from '../../../core/mqtt5/refusals.js'
+import type { Evictable } from '../../../node/limits/memory-evictor.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { LIMIT } from '../limits/limits.js'
-import type { Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import {
   ConnectHandler,

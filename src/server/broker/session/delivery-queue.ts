@@ -1,7 +1,7 @@
 import { serverDropChannel } from '../../../core/diagnostics/server-channels.js'
 import { Fifo, SlotMap } from '../../../core/util/collections.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { copyDeliveryIfSparse, type Delivery, sizeOf } from '../routing/delivery.js'
 
 export interface Sender {
@@ -55,7 +55,7 @@ export class DeliveryQueue {
   #unacknowledged = 0
   #lastSequence = 0
 
-  constructor(budget: BrokerMemoryBudget) {
+  constructor(budget: MemoryBudget) {
     this.#sessionUsage = new SessionUsage(budget)
   }
 
@@ -313,13 +313,13 @@ export class PendingDeliveries {
 
 /** Counts the messages that a session keeps, and charges their bytes to the memory budget. */
 export class SessionUsage {
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   #messages = 0
   #bytes = 0
   #replayedMessages = 0
   #replayedBytes = 0
 
-  constructor(budget: BrokerMemoryBudget) {
+  constructor(budget: MemoryBudget) {
     this.#budget = budget
   }
 

@@ -15,8 +15,8 @@ import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { copyIfSparse } from '../../../core/util/bytes.js'
 import { CountedFifo } from '../../../core/util/collections.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Traffic } from '../limits/traffic.js'
 import { ClientSubscriptions, type FilterSteps } from './client-subscriptions.js'
@@ -272,7 +272,7 @@ export class PacketHandler {
 }
 
 export class DeferredPackets extends CountedFifo<Uint8Array> {
-  constructor(budget: BrokerMemoryBudget) {
+  constructor(budget: MemoryBudget) {
     super(
       packet => packet.length + OVERHEAD_BYTES,
       bytes => budget.adjust(bytes),

@@ -7,8 +7,8 @@ import { PublishDecoder } from '../../../core/mqtt5/publish-decoder.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { copyIfSparse } from '../../../core/util/bytes.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
@@ -175,11 +175,11 @@ export class PublishHandler {
 
 /** The topic aliases of a client (MQTT 5.0, section 3.3.2.3.4). */
 export class AliasTable {
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   #topics: Map<number, string> | undefined
   #bytes = 0
 
-  constructor(budget: BrokerMemoryBudget) {
+  constructor(budget: MemoryBudget) {
     this.#budget = budget
   }
 

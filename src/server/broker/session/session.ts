@@ -1,6 +1,7 @@
 import type { Qos } from '../../../core/mqtt5/packets.js'
 import { StringMap } from '../../../core/util/string-map.js'
-import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
+import type { Evictable } from '../../../node/limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import { type Delivery, lowerQos, type Message } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
@@ -32,13 +33,12 @@ const PACKET_ID_BYTES = 32
 const MAX_CACHED_TOPIC_LENGTH = 1_024
 
 export interface SessionHost {
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   /** The number of the retained message that was stored last. */
   readonly lastRetainedSequence: number
   /** Returns the time in ms of the monotonic clock. */
   now(): number
   evictSession(session: Session): void
-  onMemoryExceeded(): void
   /** Passes messages of shared subscriptions to other members. */
   reassign(deliveries: readonly Delivery[]): void
 }
@@ -165,7 +165,7 @@ export class Session implements Subscriber, Evictable {
     }
     this.deliveryQueue.deliver(delivery, this.isPersistent)
     if (!this.isConnected) this.#updateOfflineBytes()
-    if (this.#host.budget.isExceeded) this.#host.onMemoryExceeded()
+    this.#host.budget.enforce()
   }
 
   /**

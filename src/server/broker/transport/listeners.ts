@@ -10,6 +10,7 @@ import { createServer as createTcpServer, type Socket, type Server as TcpServer 
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../../node/net/http.js'
@@ -17,7 +18,6 @@ import { closeServer, listen, portOf } from '../../../node/net/listening.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsPeer } from '../../../node/net/peer-chain.js'
 import { authoritiesOf, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { listenerName } from '../session/link.js'
 import { connectionEvent } from './connection-freezer.js'
 import type { FairScheduler } from './fair-scheduler.js'
@@ -53,7 +53,7 @@ export interface IncomingConnection {
 }
 
 export interface ListenersHost {
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly scheduler: FairScheduler
   readonly maxFrameBytes: number
   accept(arrival: IncomingConnection): void

@@ -5,18 +5,18 @@ import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
 export interface ReceiveBufferHost extends IncompletePacketHost {
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly maximumPacketSize: number
 }
 
 /** The received data that is not processed yet, charged to the memory budget. */
 export class ReceiveBuffer implements IncompletePacketReader {
   readonly onOverdue: () => void
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   readonly #maximumPacketSize: number
   #cutter: FrameCutter
   /** The chunks not passed to the cutter yet. They are few, because reading pauses while packets are processed. */

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { Traffic } from '../limits/traffic.js'
 
 /** The size up to which pieces are copied into blocks. Larger pieces are queued without a copy. */
@@ -21,7 +21,7 @@ const EMPTY = Buffer.alloc(0)
 type FlushState = 'none' | 'due' | 'held' | 'delayed'
 
 export interface SendBufferHost {
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
   readonly traffic: Traffic
 }
 
@@ -32,7 +32,7 @@ export interface SendBufferHost {
 export class SendBuffer implements WriteBuffer {
   readonly #stream: Duplex
   readonly #socket: Socket
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   readonly #traffic: Traffic
   readonly #onDrained: () => void
   /** The full blocks and large pieces, which precede the data in the current block. */

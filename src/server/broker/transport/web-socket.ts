@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { concatBytes } from '../../../core/util/bytes.js'
-import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import type { FairScheduler } from './fair-scheduler.js'
 
 /** The bytes per slice, which may contain up to a thousand WebSocket frames. */
@@ -99,12 +99,12 @@ const CONTROL_HEADER_BYTES = 6
 
 /** Charges incomplete and unread WebSocket frames to the memory budget. */
 export class WebSocketBufferMeter {
-  readonly #budget: BrokerMemoryBudget
+  readonly #budget: MemoryBudget
   #incompleteBytes = 0
   #unreadBytes = 0
   #isCleared = false
 
-  constructor(socket: Socket, budget: BrokerMemoryBudget) {
+  constructor(socket: Socket, budget: MemoryBudget) {
     this.#budget = budget
     // This listener must run before the listener of the WebSocket parser.
     socket.prependListener('data', (chunk: Uint8Array) => this.#onData(chunk.length))

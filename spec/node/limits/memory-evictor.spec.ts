@@ -1,15 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Timeouts } from '../../../../src/core/util/timeouts.js'
-import {
-  BrokerMemoryBudget,
-  type Evictable,
-  MemoryEvictor,
-} from '../../../../src/server/broker/limits/memory-evictor.js'
-import { ManualClock } from '../../../support/manual-clock.js'
+import { Timeouts } from '../../../src/core/util/timeouts.js'
+import { MemoryBudget } from '../../../src/node/limits/memory-budget.js'
+import { type Evictable, MemoryEvictor } from '../../../src/node/limits/memory-evictor.js'
+import { ManualClock } from '../../support/manual-clock.js'
 
-describe('BrokerMemoryBudget', () => {
+describe('MemoryBudget', () => {
   it('a reservation succeeds up to the limit and fails beyond it', () => {
-    const budget = new BrokerMemoryBudget(100)
+    const budget = new MemoryBudget(100)
     expect(budget.tryReserve(60)).toBe(true)
     expect(budget.tryReserve(41)).toBe(false)
     expect(budget.tryReserve(40)).toBe(true)
@@ -18,14 +15,14 @@ describe('BrokerMemoryBudget', () => {
   })
 
   it('released bytes can be reserved again', () => {
-    const budget = new BrokerMemoryBudget(100)
+    const budget = new MemoryBudget(100)
     budget.tryReserve(100)
     budget.release(30)
     expect(budget.tryReserve(30)).toBe(true)
   })
 
   it('an adjustment is counted even beyond the limit, and the budget reports the excess', () => {
-    const budget = new BrokerMemoryBudget(100)
+    const budget = new MemoryBudget(100)
     budget.adjust(101)
     expect(budget.isExceeded).toBe(true)
     expect(budget.tryReserve(0)).toBe(false)
@@ -39,7 +36,7 @@ const LIMIT = 1024 * KIB
 
 describe('MemoryEvictor', () => {
   let clock: ManualClock
-  let budget: BrokerMemoryBudget
+  let budget: MemoryBudget
   let sessions: Map<unknown, Evictable>
   let connections: Set<Evictable>
   let ended: string[]
@@ -47,12 +44,12 @@ describe('MemoryEvictor', () => {
 
   beforeEach(() => {
     clock = new ManualClock()
-    budget = new BrokerMemoryBudget(LIMIT, () => evictor.scheduleEviction())
+    budget = new MemoryBudget(LIMIT, undefined, () => evictor.scheduleEviction())
     sessions = new Map()
     connections = new Set()
     ended = []
     const timeouts = new Timeouts<() => void>(clock, task => task())
-    evictor = new MemoryEvictor({ clock, timeouts, budget }, connections, sessions)
+    evictor = new MemoryEvictor({ clock, timeouts, budget }, sessions, connections)
   })
 
   const evictable = (
@@ -185,6 +182,28 @@ describe('MemoryEvictor', () => {
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
     evictor.evict()
     expect(ended).toEqual(['m0', 'm1', 'm2'])
+  })
+
+  it('evictions alternate between owners that hold equally much', () => {
+    for (let n = 0; n < 6; n++) session(`a${n}`, 90, 'ann')
+    for (let n = 0; n < 6; n++) session(`m${n}`, 90, 'mallory')
+    evictor.evict()
+    expect(ended).toEqual(['a0', 'm0', 'a1'])
+  })
+
+  it('many small sessions of an owner weigh as much as one large session', () => {
+    session('innocent', 300, 'panel')
+    for (let n = 0; n < 200; n++) session(`m${n}`, 2, 'mallory')
+    budget.adjust(330 * KIB)
+    evictor.evict()
+    expect(ended[0]).toBe('m0')
+  })
+
+  it('small sessions without an account are spared', () => {
+    for (let n = 0; n < 200; n++) session(`s${n}`, 1)
+    budget.adjust(LIMIT)
+    evictor.evict()
+    expect(ended).toEqual([])
   })
 
   it('a reservation beyond the limit schedules an eviction of connections only', () => {

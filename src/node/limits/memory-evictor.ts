@@ -1,60 +1,7 @@
-import type { Clock } from '../../../core/util/clock.js'
-import { unlessRunning } from '../../../core/util/deferred-tasks.js'
-import type { Timeouts } from '../../../core/util/timeouts.js'
-
-/**
- * A memory budget in bytes, shared by all clients of a broker. The budget only counts, and denies a reservation that
- * would exceed the limit.
- *
- * @example
- * ```ts
- * const budget = new BrokerMemoryBudget(1_000_000)
- * if (!budget.tryReserve(payload.length)) reject()
- * ```
- */
-export class BrokerMemoryBudget {
-  readonly limit: number
-  readonly #onExceeded: () => void
-  #used = 0
-
-  /** @param onExceeded - called each time the limit is exceeded, from within the call that exceeds it */
-  constructor(limit: number, onExceeded: () => void = () => undefined) {
-    this.limit = limit
-    this.#onExceeded = onExceeded
-  }
-
-  get used(): number {
-    return this.#used
-  }
-
-  get isExceeded(): boolean {
-    return this.#used > this.limit
-  }
-
-  hasRoomFor(bytes: number): boolean {
-    return this.#used + bytes <= this.limit
-  }
-
-  /** Reserves bytes unless they would exceed the limit. Returns whether the bytes are reserved. */
-  tryReserve(bytes: number): boolean {
-    if (!this.hasRoomFor(bytes)) {
-      this.#onExceeded()
-      return false
-    }
-    this.#used += bytes
-    return true
-  }
-
-  /** Counts bytes that are already in use. A negative number releases bytes. */
-  adjust(bytes: number): void {
-    this.#used += bytes
-    if (bytes > 0 && this.isExceeded) this.#onExceeded()
-  }
-
-  release(bytes: number): void {
-    this.#used -= bytes
-  }
-}
+import type { Clock } from '../../core/util/clock.js'
+import { unlessRunning } from '../../core/util/deferred-tasks.js'
+import type { Timeouts } from '../../core/util/timeouts.js'
+import type { MemoryBudget } from './memory-budget.js'
 
 /** A connection or session that can be ended to free memory. */
 export interface Evictable {
@@ -63,8 +10,9 @@ export interface Evictable {
   /** Further bytes that a well-behaved client frees soon. */
   readonly transientBytes: number
   /**
-   * The account's name. Items of the account with the highest usage are evicted first. The name is `undefined`
-   * before authentication, and such connections are evicted before all others.
+   * The account's name. Items of the account with the highest usage are evicted first. The name is `undefined` before
+   * authentication, and such connections are evicted before all others. The name is empty for an item without an
+   * account.
    */
   readonly accountName: string | undefined
   evict(): void
@@ -78,7 +26,7 @@ export interface EvictableCollection {
 export interface MemoryEvictorHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
-  readonly budget: BrokerMemoryBudget
+  readonly budget: MemoryBudget
 }
 
 /**
@@ -97,16 +45,21 @@ const MIN_EVICTED_BYTES = 64 * 1024
 const USUAL_TRANSIENT_BYTES = 256 * 1024
 /** The share of the budget that small items may hold together. With many small items, the threshold is lower. */
 const SMALL_ITEMS_SHARE = 1 / 2
+/** The share of the budget above which the small items of an account are evicted as well. */
+const HEAVY_ACCOUNT_SHARE = 1 / 8
+
+/** The connections of a server whose sessions hold all memory. */
+const NO_CONNECTIONS: EvictableCollection = new Set()
 
 /**
  * Frees memory when the budget is exhausted. The evictor ends connections first, judged by the memory they hold in
  * addition to their sessions, such as incomplete packets, which clients can send again. If that is not enough, the
- * evictor also counts the transient memory of connections, which a client might keep. Then it ends sessions. Each step
- * starts with the largest item of the account with the highest usage.
+ * evictor also counts the transient memory of connections, which a client might keep. Then it ends sessions. Each
+ * eviction ends the largest item of the account with the highest usage at that time.
  *
  * @example
  * ```ts
- * const evictor = new MemoryEvictor(host, connections, sessions)
+ * const evictor = new MemoryEvictor(host, sessions, connections)
  * if (budget.isExceeded) evictor.evict()
  * ```
  */
@@ -120,7 +73,7 @@ export class MemoryEvictor {
   #lastRunAt = Number.NEGATIVE_INFINITY
   #isScheduled = false
 
-  constructor(host: MemoryEvictorHost, connections: EvictableCollection, sessions: EvictableCollection) {
+  constructor(host: MemoryEvictorHost, sessions: EvictableCollection, connections = NO_CONNECTIONS) {
     this.#host = host
     this.#connections = connections
     this.#sessions = sessions
@@ -168,8 +121,9 @@ export class MemoryEvictor {
 
   #evictLargest(candidates: EvictableCollection, measure: Measure, maxFloorBytes = MIN_EVICTED_BYTES): void {
     if (this.#hasEnoughFree) return
-    const minBytes = Math.min(maxFloorBytes, (SMALL_ITEMS_SHARE * this.#host.budget.limit) / candidates.size)
-    for (const item of largestFirst(candidates, measure, minBytes)) {
+    const { limit } = this.#host.budget
+    const minBytes = Math.min(maxFloorBytes, (SMALL_ITEMS_SHARE * limit) / candidates.size)
+    for (const item of heaviestFirst(candidates, measure, minBytes, HEAVY_ACCOUNT_SHARE * limit)) {
       item.evict()
       if (this.#hasEnoughFree) return
     }
@@ -181,20 +135,47 @@ type Measure = (item: Evictable) => number
 const measureHeld: Measure = ({ heldBytes }) => heldBytes
 const measureAll: Measure = ({ heldBytes, transientBytes }) => heldBytes + transientBytes
 
-/** Returns the items above `minBytes`, ordered by the usage of their account and then by size, both descending. */
-function largestFirst(candidates: EvictableCollection, measure: Measure, minBytes: number): Evictable[] {
-  const large: { readonly item: Evictable; readonly bytes: number; readonly accountName: string | undefined }[] = []
-  const totals = new Map<string | undefined, number>()
+interface Measured {
+  readonly item: Evictable
+  readonly bytes: number
+}
+
+/**
+ * Returns the items above `minBytes`, and all items of accounts that use more than `heavyBytes`, so that many small
+ * items weigh as much as one large item. The order is that of evictions: each is the largest item of the account that
+ * then has the highest usage.
+ */
+function heaviestFirst(
+  candidates: EvictableCollection,
+  measure: Measure,
+  minBytes: number,
+  heavyBytes: number,
+): Evictable[] {
+  const accounts = new Map<string | undefined, Measured[]>()
   for (const item of candidates.values()) {
     const bytes = measure(item)
-    if (bytes <= minBytes) continue
-    const { accountName } = item
-    large.push({ item, bytes, accountName })
-    totals.set(accountName, (totals.get(accountName) ?? 0) + bytes)
+    if (bytes <= 0) continue
+    const items = accounts.get(item.accountName)
+    if (items) items.push({ item, bytes })
+    else accounts.set(item.accountName, [{ item, bytes }])
   }
-  const rankOf = (accountName: string | undefined): number =>
-    accountName === undefined ? Number.MAX_VALUE : (totals.get(accountName) ?? 0)
-  return large
-    .sort((a, b) => rankOf(b.accountName) - rankOf(a.accountName) || b.bytes - a.bytes)
+  return Array.from(accounts, ([name, items]) => evictableOf(name, items, minBytes, heavyBytes))
+    .flat()
+    .sort((a, b) => b.usage - a.usage || b.bytes - a.bytes)
     .map(({ item }) => item)
+}
+
+/** Returns the items of an account that may be evicted, each with the usage of the account without the larger items. */
+function evictableOf(name: string | undefined, items: Measured[], minBytes: number, heavyBytes: number) {
+  const total = items.reduce((sum, { bytes }) => sum + bytes, 0)
+  const floor = name && total > heavyBytes ? 0 : minBytes
+  let usage = name === undefined ? Number.MAX_VALUE : total
+  return items
+    .sort((a, b) => b.bytes - a.bytes)
+    .filter(({ bytes }) => bytes > floor)
+    .map(({ item, bytes }) => {
+      const ranked = { item, bytes, usage }
+      usage -= bytes
+      return ranked
+    })
 }
