@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'
-import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { upgradeTo } from '../support/upgrade.js'
 
 /** Starts a hub with a well-behaved client that must not be affected. */
 async function open(options = {}) {
@@ -18,16 +19,7 @@ async function expectUnharmed(observer: RawPubSubClient): Promise<void> {
   expect(observer.messages.map(message => message['data'])).toEqual(['still here'])
 }
 
-const UPGRADE = [
-  'GET /client/hubs/chat HTTP/1.1',
-  'Host: localhost',
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Version: 13',
-  `Sec-WebSocket-Protocol: ${JSON_PROTOCOL}`,
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  '\r\n',
-].join('\r\n')
+const UPGRADE = upgradeTo('/client/hubs/chat')
 
 describe('malformed frames', () => {
   it.each<[string, string | Buffer, number]>([

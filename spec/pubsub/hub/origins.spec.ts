@@ -1,24 +1,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
+import { describe, expect, it } from 'vitest'
 import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
 import { freePort } from '../../support/free-port.js'
 import { openHub } from '../support/open-hub.js'
-import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
+import { upgradeStatus } from '../support/upgrade.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
-
-/** Connects as a page and returns the response's status. */
-async function asPage(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
-  const socket = new WebSocket(url, [JSON_PROTOCOL], { headers })
-  onTestFinished(() => socket.terminate())
-  return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve(101))
-    socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
-    socket.once('error', reject)
-  })
-}
 
 describe('origins of a hub', () => {
   it.each([
@@ -27,7 +15,7 @@ describe('origins of a hub', () => {
     ['of the public URL', { origin: 'https://hub.example' }, { publicUrl: 'wss://hub.example' }],
   ])('a page %s may connect', async (_, headers, options: Partial<ServePubSubOptions>) => {
     const { hub, server } = await openHub(options)
-    expect(await asPage(`ws://127.0.0.1:${server.port}${new URL(hub.url).pathname}`, headers)).toBe(101)
+    expect(await upgradeStatus(`ws://127.0.0.1:${server.port}${new URL(hub.url).pathname}`, headers)).toBe(101)
   })
 
   it.each([
@@ -38,8 +26,8 @@ describe('origins of a hub', () => {
     const { hub, server } = await openHub()
     const record: unknown[] = []
     server.audit$.subscribe(({ outcome, reason }) => record.push([outcome, reason]))
-    expect(await asPage(hub.url, headers)).toBe(403)
-    expect(await asPage(`${hub.url}?awps_connection_id=x&awps_reconnection_token=y`, headers)).toBe(403)
+    expect(await upgradeStatus(hub.url, headers)).toBe(403)
+    expect(await upgradeStatus(`${hub.url}?awps_connection_id=x&awps_reconnection_token=y`, headers)).toBe(403)
     expect(record).toEqual(Array(2).fill(['refused', 'Pages of other origins may not connect']))
     expect(hub.connections).toEqual([])
   })

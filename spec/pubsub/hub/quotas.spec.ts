@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
 import type { AuditEvent } from '../../../src/pubsub/hub/index.js'
 import { eventually } from '../../support/eventually.js'
-import { UPGRADE } from '../../support/web-socket.js'
 import { openHub } from '../support/open-hub.js'
-import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { RawPubSubClient } from '../support/raw-pubsub-client.js'
+import { upgradeStatus, upgradeTo } from '../support/upgrade.js'
 
 const NAMED = ({ query }: { readonly query: URLSearchParams }) => {
   const userId = query.get('user')
@@ -22,20 +21,12 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
   return { ...all, connectAs, events }
 }
 
-const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
-
 /** Connects from another machine and returns the response's status. */
 const connectRemotely =
   ({ port }: { readonly port: number }) =>
   async (query: string): Promise<number | undefined> => {
     const url = `ws://127.0.0.1:${port}/client/hubs/chat${query}`
-    const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
-    onTestFinished(() => socket.terminate())
-    return new Promise((resolve, reject) => {
-      socket.once('open', () => resolve(101))
-      socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
-      socket.once('error', reject)
-    })
+    return upgradeStatus(url, { 'x-forwarded-for': '192.0.2.1' })
   }
 
 describe('limits of a hub', () => {

@@ -1,7 +1,7 @@
-import { expect, it, onTestFinished } from 'vitest'
-import { WebSocket } from 'ws'
+import { expect, it } from 'vitest'
 import { openHub } from '../support/open-hub.js'
-import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
+import { RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
+import { upgradeStatus } from '../support/upgrade.js'
 
 it('failed recoveries are limited to 100 per address and second, valid ones are not', {
   tags: 'slow',
@@ -13,13 +13,7 @@ it('failed recoveries are limited to 100 per address and second, valid ones are 
   const client = await RawPubSubClient.connect(local)
   const claim = async (token: string): Promise<number | undefined> => {
     const url = recoveryUrl(local, client.connectionId, token)
-    const socket = new WebSocket(url, [JSON_PROTOCOL], { headers: { 'x-forwarded-for': '192.0.2.1' } })
-    onTestFinished(() => socket.terminate())
-    return new Promise((resolve, reject) => {
-      socket.once('open', () => resolve(101))
-      socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
-      socket.once('error', reject)
-    })
+    return upgradeStatus(url, { 'x-forwarded-for': '192.0.2.1' })
   }
   // The burst of one second, and one more attempt, for which the next claim waits.
   for (let n = 0; n < 101; n++) expect(await claim(`wrong ${n}`)).toBe(101)
