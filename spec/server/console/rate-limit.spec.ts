@@ -41,7 +41,7 @@ describe('The rate limit of the console', () => {
     expect((await callApi('/nothing.js')).status).toBe(404)
   })
 
-  it('pages of other origins and host names are written to the audit log, with or without the token', async () => {
+  it('pages of other origins and host names are audited, with or without the token', async () => {
     const { callApi, server, events } = await open()
     const foreign = { ...FAR, origin: 'https://evil.example' }
     expect((await callApi('/api/cut', { ...foreign, authorization: `Bearer ${server.token}` })).status).toBe(403)
