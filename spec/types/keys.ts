@@ -4,6 +4,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { map, type Observable } from 'rxjs'
 import { expectTypeOf } from 'vitest'
 import {
+  type Awaitable,
   boolean,
   bytes,
   type ClientStats,
@@ -117,7 +118,7 @@ export function requests(): void {
   expectTypeOf(key.set(1).then(({ applied }) => applied)).toEqualTypeOf<Promise<boolean>>()
   expectTypeOf(key.get().catch(() => 'none' as const)).toEqualTypeOf<Promise<Entry<number> | 'none'>>()
   expectTypeOf<Awaited<StoreRequest<SetResult>>>().toEqualTypeOf<SetResult>()
-  expectTypeOf(key.set(1).pipe(map(({ version }) => version))).toEqualTypeOf<Observable<Hlc | undefined>>()
+  expectTypeOf(key.set(1).pipe(map(({ version }) => version))).toEqualTypeOf<Awaitable<Hlc | undefined>>()
   // @ts-expect-error keys are made by a store
   new Key('k', number)
   // @ts-expect-error stores are made by connect

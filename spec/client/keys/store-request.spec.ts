@@ -1,9 +1,13 @@
 import {
-  defer,
+  concat,
   EMPTY,
+  EmptyError,
+  exhaustMap,
+  filter,
   firstValueFrom,
   from,
   lastValueFrom,
+  map,
   NEVER,
   Observable,
   of,
@@ -13,10 +17,12 @@ import {
   switchMap,
   take,
   throwError,
+  toArray,
 } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
-import { StoreRequest } from '../../../src/core/util/awaitable.js'
+import { Awaitable, NO_ITEM, StoreRequest } from '../../../src/core/util/awaitable.js'
+import { StateStoreError } from '../../../src/core/util/errors.js'
 import { marbleTest } from '../../support/marble-test.js'
 import { record } from '../../support/open-client.js'
 
@@ -85,24 +91,24 @@ describe('an awaited request', () => {
 })
 
 describe('a subscribed request', () => {
-  it('the request is sent once, and later subscribers and awaits receive its result', async () => {
+  it('an await after a subscription does not send again, but a later subscription does', async () => {
     const { request, sent } = counted(of(7))
     const first = record(request)
-    expect([await request, record(request).values, first.values, sent()]).toEqual([7, [7], [7], 1])
-    expect(first.completed).toBe(true)
+    expect([await request, first.values, first.completed, sent()]).toEqual([7, [7], true, 1])
+    expect([record(request).values, sent()]).toEqual([[7], 2])
   })
 
-  it('a subscriber that unsubscribes on the result does not cause a second request', () => {
+  it('a subscriber that unsubscribes on the result has ended the request', () => {
     const { request, sent } = counted(of(7))
     record(request.pipe(take(1)))
-    expect([record(request).values, sent()]).toEqual([[7], 1])
+    expect([record(request).values, sent()]).toEqual([[7], 2])
   })
 
-  it('a subscriber that resubscribes within the result does not cause a second request', () => {
+  it('a subscriber that resubscribes within the result sends again', () => {
     const { request, sent } = counted(of(7))
     const values: number[] = []
-    request.subscribe(value => request.subscribe(again => values.push(value, again)))
-    expect([values, sent()]).toEqual([[7, 7], 1])
+    request.subscribe(value => sent() < 2 && request.subscribe(again => values.push(value, again)))
+    expect([values, sent()]).toEqual([[7, 7], 2])
   })
 
   it('unsubscribing does not cancel a request that is awaited', async () => {
@@ -121,10 +127,9 @@ describe('a subscribed request', () => {
     expect([record(request).error, sent()]).toEqual(['refused', 2])
   })
 
-  it('a request whose source completes without a result completes, also for later subscribers', () => {
-    const { request, sent } = counted(EMPTY)
-    record(request)
-    expect([record(request), sent()]).toEqual([expect.objectContaining({ values: [], completed: true }), 1])
+  it('a request whose source completes without a result completes', () => {
+    const { request } = counted(EMPTY)
+    expect(record(request)).toMatchObject({ values: [], completed: true })
   })
 
   it('unsubscribing cancels the request', () => {
@@ -135,7 +140,7 @@ describe('a subscribed request', () => {
     expect(answers.observed).toBe(false)
   })
 
-  it('a request sends nothing before it is subscribed', () => {
+  it('a read sends nothing before it is subscribed', () => {
     const { request, sent } = counted(NEVER)
     request.pipe(switchMap(() => of(1)))
     expect(sent()).toBe(0)
@@ -145,7 +150,7 @@ describe('a subscribed request', () => {
     const { request, sent } = counted(of(1, 2))
     expect(from(request)).toBe(request)
     expect(await lastValueFrom(of('go').pipe(switchMap(() => request)))).toBe(2)
-    expect([await firstValueFrom(request), sent()]).toEqual([2, 1])
+    expect([await firstValueFrom(request), sent()]).toEqual([2, 2])
     expect(request.pipe()).toBeInstanceOf(Observable)
   })
 
@@ -169,7 +174,6 @@ describe('a request on virtual time', () => {
     const { attempts, request, sent } = open(m, '----(a|)')
     m.expect(request).toBeObservable('----(a|)')
     m.expect(request, '--^').toBeObservable('----(a|)')
-    m.expect(request, '------^').toBeObservable('------(a|)')
     m.flush()
     for (const attempt of attempts) m.expect(attempt).toHaveSubscriptions('^---!')
     expect(sent()).toBe(1)
@@ -200,12 +204,111 @@ describe('a request on virtual time', () => {
     expect(sent()).toBe(3)
   })
 
-  marbleTest('`repeat` sends no further request unless `defer` creates a new request', m => {
-    const { attempts, request, sent } = open(m, '--(a|)')
-    m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')
-    const reads$ = defer(() => new StoreRequest(() => m.cold('--(b|)')))
-    m.expect(reads$.pipe(repeat(2))).toBeObservable('--b-(b|)')
+  marbleTest('`repeat` sends the request again, and so does each click on a held request', m => {
+    const { request, sent } = open(m, '--(a|)', '--(b|)', '--(c|)')
+    m.expect(request.pipe(repeat(2))).toBeObservable('--a-(b|)')
+    m.expect(m.hot('-------x').pipe(exhaustMap(() => request))).toBeObservable('---------c')
     m.flush()
-    expect([attempts.length, sent()]).toEqual([1, 1])
+    expect(sent()).toBe(3)
+  })
+})
+
+describe('a write', () => {
+  /** Creates a write whose nth attempt is answered by the nth diagram. */
+  const write = (m: Context, ...answers: string[]) => {
+    const reported: unknown[] = []
+    let sent = 0
+    const request = new StoreRequest(
+      () => m.cold<string>(answers[sent++] ?? '-', undefined, new StateStoreError('timeout', 'late')),
+      error => reported.push(error.code),
+    )
+    return { request, sent: () => sent, reported }
+  }
+  const microtasks = async (): Promise<void> => {
+    for (let i = 0; i < 9; i++) await undefined
+  }
+
+  marbleTest('the call sends, and the first subscriber gets the result even after its arrival', m => {
+    const { request, sent } = write(m, '--(a|)', '--(b|)')
+    expect(sent()).toBe(1)
+    m.expect(request, '-----^').toBeObservable('-----(a|)')
+    m.expect(request, '------^').toBeObservable('--------(b|)')
+    m.flush()
+    expect(sent()).toBe(2)
+  })
+
+  marbleTest('writes in `concat` are sent at once and emit their results in order, each once', m => {
+    const [slow, fast] = [write(m, '----(a|)'), write(m, '--(b|)')]
+    m.expect(concat(slow.request, fast.request)).toBeObservable('----(ab|)')
+    m.flush()
+    expect([slow.sent(), fast.sent()]).toEqual([1, 1])
+  })
+
+  marbleTest('`retry` counts the write of the call', m => {
+    const { request, sent } = write(m, '#', '--#', '--(c|)')
+    m.expect(request.pipe(retry(2)), '-^').toBeObservable('-----(c|)')
+    m.flush()
+    expect(sent()).toBe(3)
+  })
+
+  marbleTest('a subscriber that leaves before the result cancels the write of the call', m => {
+    const { request, sent } = write(m, '------(a|)', '--(b|)')
+    m.expect(request, '^--!').toBeObservable('----')
+    m.expect(request, '----^').toBeObservable('------(b|)')
+    m.flush()
+    expect(sent()).toBe(2)
+  })
+
+  it('the error of a write that nothing observes is reported', async () => {
+    const reported: string[] = []
+    void new StoreRequest(
+      () => throwError(() => new StateStoreError('timeout', 'late')),
+      ({ code }) => reported.push(code),
+    )
+    await microtasks()
+    expect(reported).toEqual(['timeout'])
+  })
+
+  it.each([
+    ['awaited', async (request: StoreRequest<number>) => await request.catch(String)],
+    ['piped and awaited', async (request: StoreRequest<number>) => await request.pipe(retry(1)).catch(String)],
+    ['returned', (request: StoreRequest<number>) => (async () => request)().catch(String)],
+    ['one of several', (request: StoreRequest<number>) => Promise.all([request]).catch(String)],
+    ['subscribed', async (request: StoreRequest<number>) => void request.subscribe({ error: String })],
+  ])('the error of a write that is %s is not reported', async (_, observe) => {
+    const reported: string[] = []
+    const request = new StoreRequest<number>(
+      () => throwError(() => new StateStoreError('timeout', 'late')),
+      ({ code }) => reported.push(code),
+    )
+    await observe(request)
+    await microtasks()
+    expect(reported).toEqual([])
+  })
+})
+
+describe('an awaitable', () => {
+  it('`pipe` returns an awaitable, which settles with the last value', async () => {
+    const { request, sent } = counted(of(7))
+    expect(await request.pipe(map(seven => seven + 1))).toBe(8)
+    expect(await request.pipe(repeat(2), toArray())).toEqual([7, 7])
+    expect([await request.pipe(), sent()]).toEqual([7, 4])
+  })
+
+  it('a pipe that ends in a function returns its result', () => {
+    expect(
+      counted(of(7)).request.pipe(
+        () => of(1),
+        source => source,
+      ),
+    ).toBeInstanceOf(Awaitable)
+  })
+
+  it('a pipe that filters the result rejects an await', async () => {
+    await expect(counted(of(7)).request.pipe(filter(() => false))).rejects.toThrow(EmptyError)
+  })
+
+  it('an awaitable with a default resolves with it when there is no value', async () => {
+    expect(await new Awaitable(subscriber => subscriber.complete(), NO_ITEM)).toBe(undefined)
   })
 })

@@ -1,4 +1,4 @@
-import { config, NEVER, Observable, of, Subject, take, tap } from 'rxjs'
+import { config, EMPTY, NEVER, Observable, of, Subject, take, tap } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
@@ -43,6 +43,12 @@ describe('withLock', () => {
     expect(() => withLock(given, () => of(1))).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(`^Expected a lease, .*${words}$`) }),
     )
+  })
+
+  it('awaiting runs the work and settles with its last value, or with undefined without a value', async () => {
+    const held: LeaseState = { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' }
+    expect(await withLock(of(held), () => of(1, 2))).toBe(2)
+    expect(await withLock(of(held), () => EMPTY)).toBe(undefined)
   })
 
   marbleTest('the work runs while the lease is held, and the lease is released when it completes', m => {

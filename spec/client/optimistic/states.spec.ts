@@ -1,4 +1,4 @@
-import { catchError, map, of, takeUntil, tap } from 'rxjs'
+import { catchError, defer, map, of, takeUntil, tap } from 'rxjs'
 import { describe, expect } from 'vitest'
 import type { OptimisticState } from '../../../src/client/optimistic/index.js'
 import { marbleTest } from '../../support/marble-test.js'
@@ -85,7 +85,10 @@ describe('a write', () => {
   marbleTest('a write that is withdrawn while it waits is not sent', m => {
     const { state$, view, writes, at } = writeBench(m)
     at(50, () => view.next('b'))
-    m.expect(view.set('x'), '52ms ^ 2ms !').toBeObservable('-')
+    m.expect(
+      defer(() => view.set('x')),
+      '52ms ^ 2ms !',
+    ).toBeObservable('-')
     m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms x 2ms b 4ms B`, VALUES)
     m.flush()
     expect(writes()).toEqual(['50 SET b'])

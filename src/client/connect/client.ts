@@ -119,6 +119,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       registry: this.#registry,
       timeout,
       report,
+      reportWrite: error => this.#reportWrite(error),
       warn: warnOnce(),
       status$: this.status$,
       clock,
@@ -254,6 +255,12 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#lastError = error
     this.#errors$.next(error)
     this.#emitStats()
+  }
+
+  #reportWrite(error: StateStoreError): void {
+    if (this.#errors$.observed) this.#registry.report(error)
+    else
+      this[HOST].warn(error.code, `${error.message} (nothing awaits this write, and nothing subscribes to \`errors$\`)`)
   }
 
   #publish(type: ConnectionEvent['type'], cause: StateStoreError | undefined): void {

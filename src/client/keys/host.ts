@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { StateStoreError } from '../../core/util/errors.js'
+import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import type { StoreCommands } from '../requests/commands.js'
 import type { Registry } from '../watch/registry.js'
 
@@ -22,7 +22,9 @@ export interface KeyHost {
   /** Default timeout of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void
-  readonly warn: (kind: 'glob' | 'lease', message: string) => void
+  /** Reports the error of a write whose result nothing observes. */
+  readonly reportWrite: (error: StateStoreError) => void
+  readonly warn: (kind: 'glob' | 'lease' | ErrorCode, message: string) => void
   /** Emits the connection's state on subscription and after every change; completes when the client is closed. */
   readonly status$: Observable<{ readonly state: string }>
   /** Fencing token of writes that do not set one. */

@@ -165,7 +165,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Writes the value. Subscribe to the result or await it; see {@link StoreRequest}. Errors with `argument` for wrong
+   * Writes the value, at once. The result can be awaited or subscribed to; see {@link StoreRequest}. Errors with `argument` for wrong
    * options or a value that cannot be encoded, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted`
    * (possibly written, if the request was sent), `closed`, or an error of the store.
    */
@@ -179,7 +179,22 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
       return abortable(host.store.set(key, encodeFor(this.name, codec, value), write, timeout), signal).pipe(
         map(({ applied, version }) => ({ key: this.name, applied, version })),
       )
-    })
+    }, this[SOURCE].host.reportWrite)
+  }
+
+  /**
+   * Writes the value, and reports a failure on {@link StateStore.errors$}. With this method a key is an observer of
+   * values.
+   *
+   * @example
+   * ```ts
+   * fromEvent(slider, 'input')
+   *   .pipe(map(() => slider.valueAsNumber))
+   *   .subscribe(setPoint)
+   * ```
+   */
+  next(value: T): void {
+    void this.set(value)
   }
 
   /** Deletes the key. Errors as {@link set} does. */
@@ -209,6 +224,6 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
       return abortable(send(host, key, token, timeout), signal).pipe(
         map(({ applied, version }) => ({ key: this.name, deleted: applied, version })),
       )
-    })
+    }, this[SOURCE].host.reportWrite)
   }
 }

@@ -117,12 +117,12 @@ export abstract class StoreView {
     codec: Codec<T>,
     options?: SetOptions & AbortOptions,
   ): StoreRequest<SetResult> {
-    return new StoreRequest(() => this.key(name, codec).set(value, options))
+    return new StoreRequest(() => this.key(name, codec).set(value, options), this[HOST].reportWrite)
   }
 
   /** Deletes a key; see {@link Key.delete}. */
   delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): StoreRequest<DeleteResult> {
-    return new StoreRequest(() => this.key(name, bytes).delete(options))
+    return new StoreRequest(() => this.key(name, bytes).delete(options), this[HOST].reportWrite)
   }
 
   /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
@@ -132,6 +132,6 @@ export abstract class StoreView {
     codec: Codec<T>,
     options?: DeleteOptions & AbortOptions,
   ): StoreRequest<DeleteResult> {
-    return new StoreRequest(() => this.key(name, codec).deleteIf(value, options))
+    return new StoreRequest(() => this.key(name, codec).deleteIf(value, options), this[HOST].reportWrite)
   }
 }

@@ -36,6 +36,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     clock: host.clock,
     timeout: host.timeout,
     report: host.report,
+    reportWrite: host.reportWrite,
     warn: host.warn,
     status$: host.status$,
     closeHooks: host.closeHooks,

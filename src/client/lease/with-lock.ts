@@ -9,6 +9,7 @@ import {
   type Unsubscribable,
 } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
+import { Awaitable, NO_ITEM } from '../../core/util/awaitable.js'
 import { checkFunction, checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { Key } from '../keys/key.js'
@@ -26,8 +27,9 @@ const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
 /**
  * Runs the work while the lease is held: calls `work` with the fencing token, subscribes to its result, and
  * unsubscribes when the lease is lost. The result then errors with `lease-lost` or, with `resume`, waits for the lease
- * again. When the work ends, the result ends in the same way, and the lease is released. Cold; errors as the
- * lease does, and with `lease-lost` when the client is closed during the work.
+ * again. When the work ends, the result ends in the same way, and the lease is released. Cold: nothing happens before
+ * the first subscription or `await`, which settles with the last value of the work. Errors as the lease does, and with
+ * `lease-lost` when the client is closed during the work.
  *
  * A promise cannot be unsubscribed, so `work` also receives a signal. It is aborted when the work must stop; its reason is
  * the loss, or `aborted` when the caller unsubscribed. An `async` function that ignores the signal continues without the
@@ -39,10 +41,8 @@ const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
  * withLock(line, token =>
  *   recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text))),
  * ).subscribe()
- * await lastValueFrom(
- *   withLock(line, (token, signal) =>
- *     fetch(`/recipe?token=${token}`, { signal }),
- *   ),
+ * await withLock(line, (token, signal) =>
+ *   fetch(`/recipe?token=${token}`, { signal }),
  * )
  * const shown$ = line.pipe(tap(({ status }) => show(status)))
  * withLock(shown$, token =>
@@ -54,7 +54,7 @@ export function withLock<O extends ObservableInput<unknown>>(
   lease: Observable<LeaseState>,
   work: (token: Hlc, signal: AbortSignal) => O,
   options: LockOptions = {},
-): Observable<ObservedValueOf<O>> {
+): Awaitable<ObservedValueOf<O>, undefined> {
   if (!isObservable(lease)) {
     const got = Object(lease) instanceof Key ? 'a key' : `\`${formatValue(lease)}\``
     throw new ArgumentError(`Expected a lease, such as \`lease(store, name, { duration: 10_000 })\`, got ${got}`)
@@ -83,7 +83,7 @@ export function withLock<O extends ObservableInput<unknown>>(
     })
     subscriber.add(holding)
   })
-  return abortable(locked$, signal)
+  return new Awaitable(subscriber => abortable(locked$, signal).subscribe(subscriber), NO_ITEM)
 }
 
 class Work<O extends ObservableInput<unknown>> implements Unsubscribable {

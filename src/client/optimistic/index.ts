@@ -1,5 +1,5 @@
 import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
-import { Awaitable } from '../../core/util/awaitable.js'
+import { type Awaitable, StoreRequest } from '../../core/util/awaitable.js'
 import { checkArgument } from '../../core/util/check.js'
 import { hasSameContent } from '../../core/util/same-content.js'
 import type { Key } from '../keys/key.js'
@@ -50,8 +50,8 @@ export class Optimistic<T> {
   }
 
   /**
-   * Writes a value and shows it immediately, once subscribed or awaited (see {@link StoreRequest}). Use {@link next} if
-   * the result does not matter. Unsubscribing withdraws a write that has not been sent. Errors with `conflict`,
+   * Writes a value and shows it, at once. The result can be awaited or subscribed to; see {@link StoreRequest}.
+   * Unsubscribing withdraws a write that has not been sent. Errors with `conflict`,
    * `offline` and the errors of {@link Key.set}; {@link state$} also shows these errors.
    *
    * @example
@@ -60,7 +60,7 @@ export class Optimistic<T> {
    * ```
    */
   set(value: T): Awaitable<OptimisticResult<T>> {
-    return new Awaitable(subscriber => this.#writeController.write(value).subscribe(subscriber))
+    return new StoreRequest(() => this.#writeController.write(value), shown)
   }
 
   /**
@@ -100,3 +100,6 @@ export function optimistic<T>(key: Key<T>, options: OptimisticOptions<T> = {}): 
   checkArgument(Object(key) === key && key[SOURCE] !== undefined, 'a key of a store', key)
   return new Optimistic(key, options)
 }
+
+/** The state of a view shows the errors of its writes. */
+const shown = (): void => undefined

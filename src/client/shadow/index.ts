@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { combineLatest, concatMap, defer, filter, map, Observable, type ObservableInput, take } from 'rxjs'
-import { Awaitable } from '../../core/util/awaitable.js'
+import { type Awaitable, StoreRequest } from '../../core/util/awaitable.js'
 import { checkArgument } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Codec } from '../keys/codec.js'
@@ -73,12 +73,12 @@ export class Shadow<T extends object> {
    * {@link Optimistic.set} does. Concurrent changes to other fields are kept.
    */
   desire(patch: ShadowPatch<T>): Awaitable<OptimisticResult<Partial<T>>> {
-    return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
+    return new StoreRequest(() => this.#wishes.write(patch), shown)
   }
 
   /** Changes the given fields of the reported state. Returns one request, as {@link Optimistic.set} does. */
   report(patch: ShadowPatch<T>): Awaitable<OptimisticResult<Partial<T>>> {
-    return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
+    return new StoreRequest(() => this.#reports.write(patch), shown)
   }
 
   /**
@@ -197,3 +197,6 @@ function follow<T extends object, R>(
     subscriber.add(source)
   })
 }
+
+/** The state of a view shows the errors of its writes. */
+const shown = (): void => undefined

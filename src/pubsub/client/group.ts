@@ -47,9 +47,10 @@ export class Group {
   }
 
   /**
-   * Sends to all members of the group. The sender does not have to be a member. Subscribing or awaiting sends the
-   * message once (see {@link Awaitable}). A client's sends leave in the order in which they are subscribed to or
-   * awaited. During an outage they wait. Unsubscribing cancels a message that has not been sent yet.
+   * Sends to all members of the group, at once. The sender does not have to be a member. The result can be awaited or
+   * subscribed to; the first subscription gets the result of this send, and a subscription after it has ended sends
+   * again. A client's sends leave in the order of the calls. During an outage they wait. Unsubscribing cancels a message
+   * that has not been sent yet.
    *
    * Errors: `timeout` (certainly not delivered), `outcome-unknown` (sent, but the session was lost or no
    * acknowledgement arrived in time), `pubsub-refused`, `overflow`, `closed`, and `argument` for data that cannot be

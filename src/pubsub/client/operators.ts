@@ -1,4 +1,5 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
+import { Awaitable, NO_ITEM } from '../../core/util/awaitable.js'
 import { checkHas, checkPositiveInteger } from '../../core/util/check.js'
 import { OverflowError } from '../../core/util/errors.js'
 import type { ItemResult } from '../../core/util/item-result.js'
@@ -68,8 +69,8 @@ function sendInOrder<T, R>(
 ): OperatorFunction<T, ItemResult<T, R>> {
   checkPositiveInteger('concurrency', concurrency)
   checkPositiveInteger('buffer', buffer)
-  return source =>
-    defer(() => {
+  return source => {
+    const results$ = defer(() => {
       const results = new OrderedResults<ItemResult<T, R>>()
       let held = 0
       const admit = (): void => {
@@ -82,6 +83,8 @@ function sendInOrder<T, R>(
         tap(() => held--),
       )
     })
+    return new Awaitable<ItemResult<T, R>, undefined>(subscriber => results$.subscribe(subscriber), NO_ITEM)
+  }
 }
 
 class OrderedResults<R> {

@@ -1,15 +1,5 @@
-import {
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  type Observable,
-  ReplaySubject,
-  Subject,
-  type Subscriber,
-  throwError,
-} from 'rxjs'
-import { Awaitable } from '../../core/util/awaitable.js'
+import { defer, EMPTY, filter, finalize, Observable, ReplaySubject, Subject, type Subscriber, throwError } from 'rxjs'
+import { type Awaitable, StoreRequest } from '../../core/util/awaitable.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ConnectionLostError, type StateStoreError } from '../../core/util/errors.js'
 import { checkName } from '../wire/rules.js'
@@ -50,7 +40,10 @@ export class PubSubClient implements AsyncDisposable {
    * The connection's state. Emits the latest state on subscription, even after `stopped`, when it then completes.
    */
   readonly status$: Observable<PubSubStatus>
-  /** Emits faults that end no stream, such as malformed frames and rejected rejoins. Hot. Subscribing is optional. */
+  /**
+   * Emits faults that end no stream, such as malformed frames, rejected rejoins, and failed sends that nothing observes.
+   * Hot. Subscribing is optional.
+   */
   readonly errors$: Observable<StateStoreError>
   /**
    * The messages of the application's server to this connection. Hot. Messages sent while {@link status$} is
@@ -114,8 +107,7 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Sends an event to the application's server. Subscribing or awaiting sends the event, and fails as {@link
-   * Group.send} does.
+   * Sends an event to the application's server, at once. Fails as {@link Group.send} does.
    *
    * @example
    * ```ts
@@ -143,7 +135,7 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   #send(message: SendRequest): Awaitable<SendResult> {
-    return new Awaitable(subscriber => {
+    const sending$ = new Observable<SendResult>(subscriber => {
       // Each attempt gets a copy, because requests are identified by object identity.
       const request = { ...message }
       const post = (): void => {
@@ -160,6 +152,10 @@ export class PubSubClient implements AsyncDisposable {
           subscriber.error(new ConnectionLostError('The codec failed to load', { cause })),
         )
     })
+    return new StoreRequest(
+      () => sending$,
+      error => this.#errors$.next(error),
+    )
   }
 
   #messages(name: string): Observable<GroupMessage> {

@@ -1,4 +1,5 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
+import { Awaitable, NO_ITEM } from '../../../core/util/awaitable.js'
 import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
 import { ArgumentError, formatValue, reason, StateStoreError } from '../../../core/util/errors.js'
 import type { ItemResult } from '../../../core/util/item-result.js'
@@ -62,11 +63,16 @@ export function operate<T, V, R>(
     )
   // An item without a key is never replaced by another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
-  return source =>
-    source.pipe(
+  return source => {
+    const results$ = source.pipe(
       map(item => lookUp(keyOf, item)),
       pipeline(attemptOrEmit, identity, options),
     )
+    return new Awaitable<ItemResult<T, R> | Failure<T>, undefined>(
+      subscriber => results$.subscribe(subscriber),
+      NO_ITEM,
+    )
+  }
 }
 
 /** Returns a predicate for the request errors that do not end the stream. */
