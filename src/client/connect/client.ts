@@ -259,8 +259,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #reportWrite(error: StateStoreError): void {
     if (this.#errors$.observed) this.#registry.report(error)
-    else
-      this[HOST].warn(error.code, `${error.message} (nothing awaits this write, and nothing subscribes to \`errors$\`)`)
+    else this[HOST].warn(error.code, `${error.message} (nothing awaits the write or observes \`errors$\`)`)
   }
 
   #publish(type: ConnectionEvent['type'], cause: StateStoreError | undefined): void {
