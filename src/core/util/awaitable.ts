@@ -8,6 +8,7 @@ import {
   Subscription,
   type TeardownLogic,
 } from 'rxjs'
+import { afterAwait } from './clock.js'
 import type { StateStoreError } from './errors.js'
 
 /**
@@ -194,13 +195,10 @@ class SharedAttempts<T> implements Attempts<T> {
       error: error => {
         end()
         attempt.error(error)
-        // An `await` of the caller subscribes in the next microtask.
         if (report)
-          queueMicrotask(() =>
-            queueMicrotask(() => {
-              if (!attempt.isObserved) report(error)
-            }),
-          )
+          afterAwait(() => {
+            if (!attempt.isObserved) report(error)
+          })
       },
       complete: () => {
         end()

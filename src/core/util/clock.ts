@@ -22,6 +22,9 @@ export const MAX_TIME_MS = 8.64e15
 /** Runs a task after the event loop has processed the data that it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
+/** Runs a task after an `await` with which the caller continues, because an `await` calls `then` in a microtask. */
+export const afterAwait = (task: () => void): void => queueMicrotask(() => queueMicrotask(task))
+
 /** The longest delay of a platform timer, ms. Longer ones overflow 32 bits and fire immediately. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
