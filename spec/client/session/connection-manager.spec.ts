@@ -19,6 +19,7 @@ const LOST: ConnectionLoss = {
   wasConnected: true,
   serverReference: undefined,
   shouldRetrySameAddress: false,
+  isRejection: false,
   refusal: new ConnectionRefusedError('refused', undefined),
 }
 const STABLE_AFTER_MS = 5_000
@@ -256,6 +257,38 @@ describe('a stable connection', () => {
   })
 })
 
+describe('a short connection after a long outage', () => {
+  /** Returns the delay after a connection that held for `heldMs` and followed many failed attempts. */
+  const delayAfter = (heldMs: number, loss: Partial<ConnectionLoss> = {}) => {
+    const { manager, fail, hold, waits } = createManager(['mqtt://a'])
+    manager.start()
+    for (let i = 0; i < 10; i++) fail()
+    hold(heldMs)
+    fail(true, loss)
+    return waits.at(-1)?.wait
+  }
+
+  it('the next delay is about as long as the connection held', () => {
+    expect([50, 250, 500, 1_000, 4_999, 5_000].map(held => delayAfter(held))).toEqual([3_750, 150, 300, 600, 2_400, 75])
+  })
+
+  it('only a stable connection shortens the delays if a packet ended it', () => {
+    expect([500, 5_000].map(held => delayAfter(held, { isRejection: true }))).toEqual([3_750, 75])
+  })
+
+  it('an attempt that is made early starts with small delays again', () => {
+    const { manager, fail, waits, attempts } = createManager(['mqtt://a'])
+    manager.start()
+    for (let i = 0; i < 10; i++) fail()
+    manager.lost(LOST)
+    const before = attempts.length
+    manager.skipRetryDelay()
+    manager.skipRetryDelay()
+    fail()
+    expect([attempts.length - before, waits.at(-1)?.wait]).toEqual([2, 75])
+  })
+})
+
 describe('a broker that refers to another server', () => {
   it('a client follows a server reference, which costs one attempt of the round', () => {
     const { manager, fail, gaveUp, hold, waits, urls } = createManager(['mqtt://a'], { followReferences: true })
@@ -308,7 +341,7 @@ describe('refusals', () => {
     manager.start()
     for (let i = 0; i < 3; i++) {
       manager.connected()
-      fail(true, { reasonCode: 135 })
+      fail(true, { reasonCode: 135, isRejection: true })
     }
     expect(gaveUp).toEqual([])
     expect(waits.map(({ wait }) => wait)).toEqual([75, 150, 300])

@@ -32,6 +32,23 @@ describe('a reconnect strategy', () => {
   })
 })
 
+describe('store.retryNow()', () => {
+  it('a client that waits for its next attempt connects at once', async () => {
+    const { store } = await openStore(real)
+    const link = await layLink(store.url)
+    const client = openClient(link.url, { clock: new ManualClock(), reconnectStrategy: () => 60_000 })
+    const status = record(client.status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    client.retryNow()
+    link.cut()
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    link.restore()
+    client.retryNow()
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected', 'reconnecting', 'connected'])
+  })
+})
+
 describe('faulty callbacks', () => {
   it.each([
     [
@@ -95,6 +112,21 @@ describe('credentials', () => {
     link.restore()
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     expect(calls).toBeGreaterThanOrEqual(2)
+  })
+
+  it('a password without a user name reaches the broker', async () => {
+    const names: unknown[] = []
+    const { store } = await openStore({
+      ...real,
+      authenticate: ({ username, password }) => {
+        names.push([username, new TextDecoder().decode(password)])
+        return { principal: { id: 'me' } }
+      },
+    })
+    for (const url of [store.url, store.wsUrl ?? ''])
+      for (const options of [{ password: 'a' }, { credentials: () => ({ password: 'a' }) }])
+        await openClient(url, options).key('k', text).get()
+    expect(names).toEqual(Array(4).fill(['', 'a']))
   })
 
   it('the client accepts credentials that resolve late, and retries when they fail temporarily', async () => {

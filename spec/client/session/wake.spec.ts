@@ -1,12 +1,17 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { onWake } from '../../../src/client/session/wake.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-function watched(): { clock: ManualClock; woken: () => number; stop: () => void } {
+function watched() {
   const clock = new ManualClock()
   let times = 0
-  const stop = onWake(clock, () => times++)
-  return { clock, woken: () => times, stop }
+  let visits = 0
+  const stop = onWake(
+    clock,
+    () => times++,
+    () => visits++,
+  )
+  return { clock, woken: () => times, visits: () => visits, stop }
 }
 
 describe('system sleep', () => {
@@ -37,4 +42,25 @@ describe('system sleep', () => {
     clock.advance(60_000)
     expect({ woken: woken(), timers: clock.pending }).toEqual({ woken: 0, timers: 0 })
   })
+})
+
+describe('a page', () => {
+  it.each(['online', 'pageshow', 'focus', 'visibilitychange'])(
+    'the event %s is a visit, until the checks stop',
+    type => {
+      const page = new EventTarget()
+      vi.stubGlobal('addEventListener', page.addEventListener.bind(page))
+      vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page))
+      onTestFinished(() => void vi.unstubAllGlobals())
+      const { visits, stop } = watched()
+      page.dispatchEvent(new Event(type))
+      vi.stubGlobal('document', { visibilityState: 'hidden' })
+      page.dispatchEvent(new Event(type))
+      vi.stubGlobal('document', { visibilityState: 'visible' })
+      page.dispatchEvent(new Event(type))
+      stop()
+      page.dispatchEvent(new Event(type))
+      expect(visits()).toBe(2)
+    },
+  )
 })

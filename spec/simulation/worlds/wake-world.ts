@@ -34,9 +34,10 @@ export class WakeWorld {
       onDead: () => this.#drop(),
     }
     const check = new WakeCheck(link, clock, this.#schedule.connectTimeoutMs)
-    const stop = onWake(clock, () => {
+    const onJump = (): void => {
       if (!this.#isDropped) check.start()
-    })
+    }
+    const stop = onWake(clock, onJump, () => undefined)
     for (const action of this.#schedule.actions) this.#time.after(action.at, () => this.#perform(action))
     this.#time.runUntil(WAKE_FAULTY_MS + MAX_PAUSE_MS)
     if (!this.#isAlive) this.#loop.stepClock(CERTAIN_JUMP_MS)

@@ -154,6 +154,15 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
+   * Tries to connect now instead of at `retryAt` of {@link status$}, and starts with small delays again. A page calls it
+   * itself when it is shown or focused, or its network is back. Has no effect unless the client waits, nor on a caller's
+   * MqttClient.
+   */
+  retryNow(): void {
+    this.#session.retryNow?.()
+  }
+
+  /**
    * Closes the connection. Leases are released, and watches complete. Requests fail with `closed`, or `outcome-unknown`
    * for a write that awaits its response. Writes that wait for the connection are saved if they have a `storage`, which
    * has 10 s to save them; writes not saved by then are reported on {@link errors$}. A client that is not connected, or

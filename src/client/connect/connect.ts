@@ -90,8 +90,8 @@ export interface ConnectOptions extends ClientOptions {
    */
   readonly maxPacketSize?: number | undefined
   /**
-   * Delays between attempts to connect, or between rounds of several addresses. Default 100 ms, doubling up to 30 s,
-   * with jitter.
+   * Delays between attempts to connect, or between rounds of several addresses. Default 100 ms, doubling up to 5 s, or
+   * to 30 s while the broker responds that it is overloaded, with jitter.
    */
   readonly reconnect?: BackoffOptions | undefined
   /**

@@ -1,6 +1,6 @@
 import type { Packet } from 'mqtt'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
-import { ConnectionLostError, ConnectionRefusedError, reason } from '../../core/util/errors.js'
+import { ConnectionLostError, ConnectionRefusedError, reason, StateStoreError } from '../../core/util/errors.js'
 
 interface Cause {
   readonly error: Error
@@ -20,6 +20,8 @@ export interface ConnectionLoss {
    * session and pending responses may still be there.
    */
   readonly shouldRetrySameAddress: boolean
+  /** Whether a packet of either side ended the connection, so that the next connection may end in the same way. */
+  readonly isRejection: boolean
   readonly refusal: ConnectionRefusedError
 }
 
@@ -67,6 +69,7 @@ export class LossDetails {
       wasConnected: this.#wasAccepted,
       serverReference: this.#serverReference,
       shouldRetrySameAddress: mayHaveSession(cause),
+      isRejection: isRejection(cause),
       refusal: refusalError(cause, why, clientId),
     }
     this.#cause = undefined
@@ -98,6 +101,11 @@ const mayHaveSession = (cause: Cause | undefined): boolean =>
     ? cause.isOfStream === true || 'code' in cause.error
     : !UNAVAILABLE_REASONS.has(cause.reasonCode))
 
+function isRejection(cause: Cause | undefined): boolean {
+  if (cause?.reasonCode !== undefined) return !UNAVAILABLE_REASONS.has(cause.reasonCode)
+  return cause?.error instanceof StateStoreError
+}
+
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
 const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, REASON.unsupportedProtocolVersion])
 
@@ -119,7 +127,8 @@ function lossError(
   if (unreached === undefined)
     return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
   const text = why?.trim() ?? 'the connection ended before the broker accepted it'
-  return new ConnectionLostError(`Cannot reach ${unreached}: ${text}${hintFor(unreached, text)}`, options)
+  const message = `Cannot reach ${unreached}: ${text}${hintFor(unreached, text)}`
+  return new ConnectionLostError(message, options, cause?.reasonCode)
 }
 
 /**

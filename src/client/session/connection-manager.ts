@@ -1,27 +1,37 @@
 import { type BackoffOptions, backoff, randomOf } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ConnectionLostError, reason, type StateStoreError } from '../../core/util/errors.js'
-import { reconnectDelay } from '../../core/util/reconnect-delay.js'
+import { failuresAfter, reconnectDelay, STABLE_AFTER_MS } from '../../core/util/reconnect-delay.js'
 import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
 import { type CredentialsSource, requestCredentials } from './credentials-request.js'
 import type { Authentication, Credentials } from './mqttjs-options.js'
-import { isFatalReason, isLoginRefusal, isRedirect, TAKEN_OVER } from './reasons.js'
+import { isFatalReason, isLoginRefusal, isOverloadReason, isRedirect, TAKEN_OVER } from './reasons.js'
 import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
 
 /**
  * Decides when to reconnect after a lost connection or a failed attempt: returns the delay in ms, or `false` to give
- * up. `attempt` is 1 for the first retry, and again after a connection that lasted five seconds. With several
- * addresses, the strategy is called once all of them have failed, and `attempt` counts these rounds.
+ * up. `attempt` is 1 for the first retry, and again after a connection that lasted five seconds; after a shorter one
+ * it is smaller than before. With several addresses, the strategy is called once all of them have failed, and `attempt`
+ * counts these rounds.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
+
+/** Default maximum of the delays, ms, and while the broker responds that it is overloaded. */
+const MAX_DELAY_MS = 5_000
+const MAX_BUSY_DELAY_MS = 30_000
 
 /** Returns a strategy that retries without limit, with exponential backoff and jitter. */
 export const backoffStrategy =
   (options: BackoffOptions): ReconnectStrategy =>
-  attempt =>
-    backoff(attempt, options)
+  (attempt, cause) => {
+    const { max = isOverloaded(cause) ? MAX_BUSY_DELAY_MS : MAX_DELAY_MS } = options
+    return backoff(attempt, { ...options, max })
+  }
+
+const isOverloaded = (cause: StateStoreError): boolean =>
+  cause instanceof ConnectionLostError && isOverloadReason(cause.reasonCode)
 
 export interface ReconnectSettings {
   readonly strategy: ReconnectStrategy
@@ -45,9 +55,6 @@ interface ConnectionManagerEvents {
   /** Called for any error of the stream of an attempt, before the connection is lost. */
   streamFailed(error: Error): void
 }
-
-/** Time after which a connection resets the attempt count, ms. */
-const STABLE_AFTER_MS = 5_000
 
 /** Maximum delay before an attempt at the next of several addresses, ms. */
 const MAX_SPREAD_MS = 100
@@ -141,6 +148,7 @@ export class ConnectionManager {
       this.#retry(
         !loss.wasConnected && this.#isLoginRefused(loss) ? loss.refusal : loss.error,
         loss.shouldRetrySameAddress,
+        loss.isRejection,
       )
   }
 
@@ -161,9 +169,13 @@ export class ConnectionManager {
     return isFatalReason(reasonCode)
   }
 
-  /** @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has the session */
-  #retry(cause: StateStoreError, shouldRetrySameAddress: boolean): void {
-    const isStable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER_MS
+  /**
+   * @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has the session
+   * @param isRejection - whether only a stable connection shortens the delays
+   */
+  #retry(cause: StateStoreError, shouldRetrySameAddress: boolean, isRejection: boolean): void {
+    const heldMs = this.#connectedAt === undefined ? 0 : this.#clock.monotonic() - this.#connectedAt
+    const isStable = heldMs >= STABLE_AFTER_MS
     if (this.#hasAttempted && this.#connectedAt === undefined) this.#unansweredAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#reauthenticator?.stop()
@@ -172,7 +184,9 @@ export class ConnectionManager {
       this.#scheduleRetry(0, cause)
       return
     }
-    if (isStable) this.#attempt = this.#round = this.#triedAddresses = 0
+    if (isStable) this.#attempt = this.#triedAddresses = 0
+    if (isStable || (heldMs > 0 && !isRejection))
+      this.#round = failuresAfter(this.#round, heldMs, this.#settings.backoff)
     const hasSeveral = this.#router.count > 1
     if (!(hasSeveral && isStable && shouldRetrySameAddress)) {
       this.#triedAddresses++
@@ -182,9 +196,11 @@ export class ConnectionManager {
     else this.#endRound(cause)
   }
 
+  /** Makes the attempt that is waiting now. Further delays start small again. */
   skipRetryDelay(): void {
     if (!this.#isWaiting) return
     this.#cancel()
+    this.#round = 0
     this.#retryNow()
   }
 
@@ -199,7 +215,7 @@ export class ConnectionManager {
     try {
       this.start()
     } catch (cause) {
-      this.#retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }), false)
+      this.#retry(new ConnectionLostError(`Cannot connect: ${reason(cause)}`, { cause }), false, false)
     }
   }
 

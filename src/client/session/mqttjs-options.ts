@@ -122,7 +122,10 @@ export function withCredentials(options: IClientOptions, credentials: Credential
     authenticationMethod: authentication.method,
     authenticationData: authentication.data,
   }
-  return Object.assign({ ...options }, omitUndefined({ username, password }), {
+  const merged: IClientOptions = Object.assign({ ...options }, omitUndefined({ username, password }), {
     properties: { ...options.properties, ...secrets },
   })
+  // MQTT 5 allows a password without a user name (section 3.1.2.9), but mqtt.js does not.
+  if (merged.password !== undefined) merged.username ??= ''
+  return merged
 }

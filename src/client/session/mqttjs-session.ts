@@ -131,7 +131,11 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       if (!this.isShared) client.on('error', () => undefined)
     }
     if (this.#connectionManager) {
-      this.#stopWakeChecks = onWake(this.#clock, () => this.#onWake())
+      this.#stopWakeChecks = onWake(
+        this.#clock,
+        () => this.#onWake(),
+        () => this.retryNow(),
+      )
       this.#connectionManager.start()
     }
     // If the client is already connected, the session is assumed to be a resumed one.
@@ -195,6 +199,10 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     if (this.#connectionManager === undefined || this.#connection !== 'resumed') return
     this.#connectionManager.startNewSession()
     this.#abort(new Error('no messages arrive in the resumed session'))
+  }
+
+  retryNow(): void {
+    this.#connectionManager?.skipRetryDelay()
   }
 
   close(keepSession = false): void {
@@ -321,7 +329,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   /** Checks the connection, which may have died silently while the machine slept. */
   #onWake(): void {
     if (this.#client.connected) this.#wakeCheck.start()
-    else this.#connectionManager?.skipRetryDelay()
+    else this.retryNow()
   }
 
   #giveUp(cause: StateStoreError): void {

@@ -49,6 +49,12 @@ export const isRedirect = (reasonCode: number | undefined): boolean =>
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 
+/** Returns whether a broker that responds with a reason code has too many clients. */
+export const isOverloadReason = (reasonCode: number | undefined): boolean =>
+  reasonCode === REASON.serverBusy ||
+  reasonCode === REASON.quotaExceeded ||
+  reasonCode === REASON.connectionRateExceeded
+
 const LOGIN_REFUSALS: ReadonlySet<number> = new Set([
   4, // bad user name or password, before MQTT 5
   5, // not authorized, before MQTT 5

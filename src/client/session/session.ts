@@ -96,6 +96,8 @@ export interface MqttSession {
    * new session. Has no effect on a caller's connection.
    */
   verifyConnection(): void
+  /** Tries to connect now, if an attempt is waiting. Missing if the session does not decide when to connect. */
+  retryNow?(): void
   close(): void
 }
 

@@ -6,11 +6,20 @@ const MIN_JUMP_MS = 10_000
 /** Minimum of {@link wakeTimeout}, ms. */
 const WAKE_TIMEOUT_MS = 3_000
 
+/** Events of a page or worker after which an attempt to connect is likely to succeed, or a user waits for it. */
+const PAGE_EVENTS = ['online', 'pageshow', 'focus', 'visibilitychange']
+
 /**
  * Calls `task` when the wall clock has jumped ahead. It does so after system sleep, during which connections may have
- * died silently. Returns a function that stops the checks.
+ * died silently. Calls `onVisit` when a page is shown or its network is back. Returns a function that stops the checks.
  */
-export function onWake(clock: Clock, task: () => void): () => void {
+export function onWake(clock: Clock, task: () => void, onVisit: () => void): () => void {
+  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener'>> = globalThis
+  const visit = (): void => {
+    if (typeof document === 'undefined' || document.visibilityState !== 'hidden') onVisit()
+  }
+  // Captured, because `visibilitychange` is an event of the document.
+  for (const type of PAGE_EVENTS) target.addEventListener?.(type, visit, { capture: true })
   let last = clock.now()
   let cancel = clock.schedule(CHECK_INTERVAL_MS, compare)
   function compare(): void {
@@ -20,7 +29,10 @@ export function onWake(clock: Clock, task: () => void): () => void {
     cancel = clock.schedule(CHECK_INTERVAL_MS, compare)
     if (aheadMs > MIN_JUMP_MS) task()
   }
-  return () => cancel()
+  return () => {
+    cancel()
+    for (const type of PAGE_EVENTS) target.removeEventListener?.(type, visit, { capture: true })
+  }
 }
 
 /** Returns the maximum silence of a connection after a jump, ms. It is longer if a long round trip is expected. */

@@ -182,7 +182,7 @@ export class ConnectionRefusedError extends StateStoreError {
 /** The connection was lost. This error is the cause of `reconnecting` and never ends a watch. */
 export class ConnectionLostError extends StateStoreError {
   override readonly name = 'ConnectionLostError'
-  /** MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker closed the connection, if any. */
+  /** MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker closed or refused the connection, if any. */
   readonly reasonCode: number | undefined
 
   constructor(message = 'The connection to the broker was lost', options?: ErrorOptions, reasonCode?: number) {
