@@ -308,7 +308,7 @@ describe('an awaitable', () => {
     await expect(counted(of(7)).request.pipe(filter(() => false))).rejects.toThrow(EmptyError)
   })
 
-  it('an awaitable with a default resolves with it when there is no value', async () => {
+  it('resolves with a given default when there is no value', async () => {
     expect(await new Awaitable(subscriber => subscriber.complete(), NO_ITEM)).toBe(undefined)
   })
 })
