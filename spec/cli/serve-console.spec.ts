@@ -119,10 +119,24 @@ describe('serve --console', () => {
     expect(console).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)
   })
 
+  it('freezes only with --faults, and logs each attempt with its sender', async () => {
+    const refused = start(['serve', ...ANY_PORT, '--console', '0'])
+    expect((await (await consoleOf(refused)).ask('api/freeze', { ms: 1 })).status).toBe(403)
+    await refused.stderr.line(/^console: refused \/api\/freeze from 127\.0\.0\.1$/)
+    const running = start(['serve', ...ANY_PORT, '--console', '0', '--faults'])
+    expect((await (await consoleOf(running)).ask('api/freeze', { ms: 1 })).status).toBe(200)
+    await running.stderr.line(/^console: \/api\/freeze \{"ms":1\} from 127\.0\.0\.1$/)
+  })
+
+  it('is required by --faults', async () => {
+    const { code, stderr } = await execute(['serve', ...ANY_PORT, '--faults'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--faults requires --console')])
+  })
+
   it('remains available when the store restarts, and resets the store to its seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, JSON.stringify({ a: 'text', b: 21.5 }))
-    const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
+    const running = start(['serve', ...ANY_PORT, '--console', '0', '--faults', '--seed', file])
     const line = await running.stdout.line(/^listening on .*, with 2 initial keys$/)
     const [url = ''] = /mqtt:\S+(?= and)/.exec(line) ?? []
     const { ask } = await consoleOf(running)

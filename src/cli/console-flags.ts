@@ -55,7 +55,7 @@ export async function startConsole(
   store: StoreServer | AttachedStore,
   flags: ConsoleServerFlags,
   data: string | undefined,
-  options: Pick<ServeConsoleOptions, 'seed' | 'tls' | 'brokerUrl' | 'brokerLogin'>,
+  options: Pick<ServeConsoleOptions, 'seed' | 'tls' | 'brokerUrl' | 'brokerLogin' | 'faults'>,
 ): Promise<ConsoleServer | undefined> {
   const { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl } = flags
   if (port === undefined) return undefined

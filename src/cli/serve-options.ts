@@ -1,4 +1,4 @@
-import { type OptionTable, text, texts } from '../core/util/options.js'
+import { type OptionTable, text, texts, toggle } from '../core/util/options.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
@@ -8,6 +8,14 @@ import type { OptionSection } from './flags.js'
 import { LOG, LOG_GROUP } from './log-flags.js'
 import { METRICS } from './metrics-flags.js'
 import { SECURITY, SECURITY_GROUP } from './serve-security.js'
+
+/** Options that only the console of a store with a broker has. */
+export const CONSOLE_FAULTS = {
+  faults: {
+    kind: toggle,
+    help: 'the console can also freeze and restart the store and disconnect clients, to test applications',
+  },
+} satisfies OptionTable
 
 const START = {
   wsUrl: {
@@ -28,6 +36,7 @@ export const SERVE_SECTIONS: readonly OptionSection[] = [
   { table: SERVE_OPTIONS },
   { table: STORAGE_OPTIONS },
   { table: CONSOLE },
+  { table: CONSOLE_FAULTS },
   { table: METRICS },
   { table: START },
   { table: SECURITY, group: SECURITY_GROUP },

@@ -47,7 +47,7 @@ import {
   startMetrics,
 } from './metrics-flags.js'
 import { connectionLimitWarnings, driftWords, faultWords, storageLevel, storageWords } from './reports.js'
-import { SERVE_SECTIONS } from './serve-options.js'
+import { CONSOLE_FAULTS, SERVE_SECTIONS } from './serve-options.js'
 import { type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { ServiceNotifier } from './service-notifier.js'
 import { colorsFor, counted, showProgress, table } from './terminal.js'
@@ -57,6 +57,7 @@ interface Flags extends ConsoleServerFlags, MetricsFlags, LogFlags, SecurityFlag
   readonly allowedOrigin?: readonly string[]
   readonly data?: string
   readonly seed?: string
+  readonly faults?: true
   readonly json?: true
 }
 
@@ -68,9 +69,10 @@ has all keys, and a write is acknowledged when a quorum of NATS servers has it.
 The seed is a JSON object of values by key; strings are stored unquoted, other
 values as JSON text.
 
-The console is a web page with all keys and clients, live; edit, freeze,
-restart, dump and load. Open the printed address: its token grants full access.
-Under systemd and with --log-format, only the path of the token's file is printed.
+The console is a web page with all keys and clients, live; edit, dump and load.
+With --faults, it also freezes and restarts the store and disconnects clients.
+Open the printed address: its token grants full access. Under systemd and with
+--log-format, only the path of the token's file is printed.
 Without authentication, the broker accepts every client, and listens on the
 loopback address only.
 `
@@ -110,7 +112,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
 
 /** Reads the initial keys. Throws {@link Failure} for contradictory flags. */
 async function seedOf(flags: Flags): Promise<Seed | undefined> {
-  checkConsoleFlags(flags)
+  checkConsoleFlags(flags, CONSOLE_FAULTS)
   checkMetricsFlags(flags)
   // With a log, each start of each node would set the keys again.
   if (flags.seed !== undefined && flags.log !== undefined)
@@ -155,9 +157,11 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
       seed,
       tls: security.options.tls,
       brokerUrl: flags.wsUrl,
+      faults: flags.faults,
     })
     security.watch(store, consoleServer, metrics, metricsReloads(metrics, flags))
     for (const server of [consoleServer, metrics]) if (server) subscription.add(logLimits(server.audit$, log))
+    if (consoleServer && flags.audit === undefined) subscription.add(logOperations(consoleServer, log))
     const started: Greeting = { store, console: consoleServer, metrics, seed: seed ?? [], flags }
     await print(io.stdout, greeting(started, io))
     if (flags.logFormat !== undefined) log.write('info', 'listening', addressLines(started, false).join(', '))
@@ -197,6 +201,14 @@ function logEvents(store: StoreServer, flags: Flags, log: EventLog): Subscriptio
 
 const logLimits = (events$: Observable<AuditEvent>, log: EventLog): Subscription =>
   connectionLimitWarnings(events$).subscribe(message => log.write('warn', 'limit', message))
+
+/** Logs the operations of a console without an audit log, because its users replace keys and cause faults. */
+const logOperations = ({ audit$ }: ConsoleServer, log: EventLog): Subscription =>
+  audit$
+    .pipe(filter(({ event, target }) => event !== 'login' && target !== undefined))
+    .subscribe(({ event, target, address }) =>
+      log.write('info', 'console', `console: ${event === 'refused' ? 'refused ' : ''}${target} from ${address}`),
+    )
 
 /** Starts a store. A node may wait a long time for NATS and for its keys; an interrupt ends that wait. */
 async function startUnless(

@@ -74,7 +74,7 @@ describe('Clients', () => {
   })
 
   it('POST /api/cut drops the connection of a client', async () => {
-    const { store, callApi } = await openConsole()
+    const { store, callApi } = await openConsole({ faults: true })
     const alice = await StoreClient.ready(store.url, 'alice')
     expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toEqual([200, {}])
     expect(await alice.dismissed()).toBeUndefined()
@@ -82,7 +82,7 @@ describe('Clients', () => {
   })
 
   it('a request to show or cut an unknown client is answered with 404', async () => {
-    const { callApi } = await openConsole()
+    const { callApi } = await openConsole({ faults: true })
     for (const clientId of ['nobody', '', '__proto__']) {
       expect(await answerOf(callApi('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])
       expect(await answerOf(callApi('api/cut', { clientId }))).toMatchObject([404, { code: 'not-found' }])
@@ -93,7 +93,7 @@ describe('Clients', () => {
 
 describe('Freezing and restarting', () => {
   it('a freeze of 0 ms ends the current freeze', async () => {
-    const { store, clock, callApi } = await openConsole()
+    const { store, clock, callApi } = await openConsole({ faults: true })
     expect(await answerOf(callApi('api/freeze', { ms: 600_000 }))).toEqual([200, {}])
     expect(store.frozenUntil).toBe(clock.now() + 600_000)
     expect(await answerOf(callApi('api/freeze', { ms: 0 }))).toEqual([200, {}])
@@ -101,7 +101,7 @@ describe('Freezing and restarting', () => {
   })
 
   it('the console remains available while the store restarts', async () => {
-    const { store, clock, callApi } = await openConsole()
+    const { store, clock, callApi } = await openConsole({ faults: true })
     await store.load([{ key: 'k', value: 'v' }])
     const alice = await StoreClient.ready(store.url, 'alice')
     clock.advance(1_000)
@@ -114,20 +114,20 @@ describe('Freezing and restarting', () => {
   })
 
   it.each([{ ms: -1 }, { ms: 600_001 }, { ms: 1.5 }, { ms: '5' }, {}])('a freeze with %j is rejected', async body => {
-    const { store, callApi } = await openConsole()
+    const { store, callApi } = await openConsole({ faults: true })
     expect(await answerOf(callApi('api/freeze', body))).toMatchObject([400, { code: 'argument' }])
     expect(store.frozenUntil).toBeUndefined()
   })
 
   it.each([{ keys: 'some' }, { keys: ['kept'] }, {}])('a restart with %j is rejected', async body => {
-    const { store, callApi } = await openConsole()
+    const { store, callApi } = await openConsole({ faults: true })
     const alice = await StoreClient.ready(store.url, 'alice')
     expect(await answerOf(callApi('api/restart', body))).toMatchObject([400, { code: 'argument' }])
     await alice.settled()
   })
 
   it('operations on a closed store are answered with 503', async () => {
-    const { store, callApi } = await openConsole()
+    const { store, callApi } = await openConsole({ faults: true })
     await store.close()
     expect(await answerOf(callApi('api/freeze', { ms: 1 }))).toMatchObject([503, { code: 'closed' }])
     expect(await answerOf(callApi('api/restart', { keys: 'kept' }))).toMatchObject([503, { code: 'closed' }])
@@ -167,16 +167,22 @@ describe('Requests', () => {
 
   it.each(['{', '', 'null', '\xff', '{"clientId":'])('the invalid body %j is rejected', async body => {
     const { callApi } = await openConsole()
-    expect(await answerOf(callApi('api/cut', Buffer.from(body, 'latin1')))).toMatchObject([400, { code: 'argument' }])
+    expect(await answerOf(callApi('api/client', Buffer.from(body, 'latin1')))).toMatchObject([
+      400,
+      { code: 'argument' },
+    ])
   })
 
   it('a body over 4 MiB is rejected, and the connection serves the next request', { tags: 'slow' }, async () => {
     const { callApi } = await openConsole()
-    expect(await answerOf(callApi('api/cut', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([
+    expect(await answerOf(callApi('api/client', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([
       413,
       { code: 'payload' },
     ])
-    expect(await answerOf(callApi('api/cut', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([413, { code: 'payload' }])
+    expect(await answerOf(callApi('api/client', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([
+      413,
+      { code: 'payload' },
+    ])
     expect(await answerOf(callApi('api/store'))).toMatchObject([200, {}])
   })
 })

@@ -102,6 +102,10 @@ describe('The console of an attached store', () => {
     expect(await answerOf(callApi(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
   })
 
+  it('`faults` is rejected for an attached store', async () => {
+    await expect(openAttachedConsole({ faults: true })).rejects.toMatchObject({ code: 'argument' })
+  })
+
   it('an attached store can be dumped, loaded and reset', async () => {
     const { store, callApi } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
     await untilState(store, 'serving')

@@ -81,7 +81,7 @@ describe('Clients without the token', () => {
   })
 
   it('a client that disconnects at any moment does not affect other clients', async () => {
-    const open = await openConsole()
+    const open = await openConsole({ faults: true })
     const { token } = open.server
     const requests = [
       'GET /',

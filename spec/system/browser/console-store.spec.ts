@@ -39,6 +39,24 @@ describeInBrowser('The store on the console', open => {
     await reads(ui.detail.locator('.detail-number'), '1')
   })
 
+  it('a console without faults shows none of the buttons that break the store', async () => {
+    const { store } = await startConsole(SEED)
+    const server = await serveConsoleOf(store, {})
+    openClient(store.url, { clientId: 'panel-7' }).key('a', number).value$.subscribe()
+    const { page } = await open(server.link)
+    const ui = new ConsolePage(page)
+    const buttons = page.getByRole('button', { name: /Freeze|Keep keys|Discard keys|Disconnect|Resume/ })
+    await ui.goTo('Clients')
+    await page.getByRole('row', { name: 'panel-7' }).waitFor()
+    expect(await buttons.count()).toBe(0)
+    await ui.goTo('Store')
+    await page.getByRole('button', { name: 'Dump' }).waitFor()
+    expect(await buttons.count()).toBe(0)
+    store.freeze(600_000)
+    await reads(ui.health, /^Frozen/)
+    expect(await buttons.count()).toBe(0)
+  })
+
   it('the watched keys of a client are shown again after it reconnects', async () => {
     const { store, server } = await startConsole(SEED)
     const first = openClient(store.url, { clientId: 'panel-7' })

@@ -61,14 +61,16 @@ export class HttpRateLimiter {
 
   /** Records a request that was refused because a page of another origin or host name sent it. */
   recordProblem(request: IncomingMessage, problem: unknown): void {
-    if (!(problem instanceof HttpProblem) || problem.status !== 403) return
+    if (!(problem instanceof HttpProblem) || !['host', 'origin'].includes(problem.code)) return
     const { origin = 'unknown origin', host } = request.headers
     const reason = `page of ${origin} at ${host}`
     this.audit.reportCut({ limit: 'origin', address: this.#addressOf(request), reason, listener: this.#listener })
   }
 
-  recordAction(request: IncomingMessage, path: string): void {
-    this.#record(request, { event: 'order', target: path })
+  /** Records an operation, which is performed unless there is a reason against it. */
+  recordOperation(request: IncomingMessage, target: string, refusal?: string): void {
+    const event = refusal === undefined ? 'order' : 'refused'
+    this.#record(request, { event, target, username: this.#listener, reason: refusal })
   }
 
   #record(request: IncomingMessage, event: AccessReport): void {

@@ -5,13 +5,16 @@ import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 import { type ConsoleOptions, loginOf } from './console-options.js'
-import { type ConsoleStore, isAttached, requireBroker } from './console-store.js'
+import { type ConsoleStore, isAttached, requireBroker, type StoreWithBroker } from './console-store.js'
 import type {
   ClientResponse,
+  DisconnectRequest,
+  FreezeRequest,
   KeyFacts,
   KeysResponse,
   LoadResponse,
   ResetResponse,
+  RestartRequest,
   StoreFacts,
   UsageResponse,
 } from './contract.js'
@@ -28,6 +31,7 @@ export interface ApiOptions {
   readonly wsUrl: string
   /** The page's login at the broker. Default: the user `console` with the token. */
   readonly brokerLogin: ConsoleOptions['brokerLogin']
+  readonly faults: boolean
 }
 
 export interface Call {
@@ -35,6 +39,8 @@ export interface Call {
   readonly response: ServerResponse
   readonly path: string
   readonly hostName: string
+  /** Writes a line of the audit log. @param refusal - the reason why the operation is not performed */
+  readonly audit: (target: string, refusal?: string) => void
 }
 
 /** Handles a call. Returns the object to send as JSON, or `undefined` after sending the response itself. */
@@ -45,9 +51,6 @@ const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
   'POST /api/load',
   'POST /api/replace',
   'POST /api/reset',
-  'POST /api/cut',
-  'POST /api/freeze',
-  'POST /api/restart',
 ])
 const MAX_STREAMS = 16
 const MAX_DUMPS = 4
@@ -71,14 +74,11 @@ export class Api {
     this.#history.close()
   }
 
-  /** Returns whether a request changes the store or exports all its data. */
-  isAudited({ method = '' }: IncomingMessage, path: string): boolean {
-    return AUDITED_REQUESTS.has(`${method} ${path}`)
-  }
-
   /** Handles a request. Throws {@link HttpProblem} and the store's errors. */
   async handle(call: Call): Promise<void> {
-    const result = await this.#routeOf(call)(call)
+    const route = this.#routeOf(call)
+    if (AUDITED_REQUESTS.has(nameOf(call))) call.audit(call.path)
+    const result = await route(call)
     if (result === undefined) return
     call.response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(result))
   }
@@ -98,22 +98,45 @@ export class Api {
       ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
-      ['POST /api/cut', action(body => disconnectClient(store, body))],
-      ['POST /api/freeze', action(body => freeze(store, body))],
-      ['POST /api/restart', action(body => restart(store, body))],
+      ['POST /api/cut', this.#fault(cutOf, disconnectClient)],
+      ['POST /api/freeze', this.#fault(freezeOf, (broker, { ms }) => broker.freeze(ms))],
+      ['POST /api/restart', this.#fault(restartOf, (broker, options) => broker.restart(options))],
     ])
   }
 
-  #routeOf({ request: { method = '' }, path }: Call): Route {
-    const route = this.#routes.get(`${method} ${path}`)
+  /**
+   * Returns the route of a request that breaks the store. The audit log gets its line first, because the requester may
+   * be among the clients that the fault disconnects.
+   */
+  #fault<T extends object>(
+    parse: (body: JsonObject) => T,
+    cause: (broker: StoreWithBroker, fault: T) => Promise<void> | void,
+  ): Route {
+    return async ({ request, path, audit }) => {
+      const { store, faults } = this.#options
+      const broker = requireBroker(store)
+      if (!faults) {
+        audit(path, NO_FAULTS)
+        throw new HttpProblem(403, 'faults', `${NO_FAULTS}: serve the console with --faults, or \`faults: true\``)
+      }
+      const fault = parse(await readJson(request))
+      audit(`${path} ${JSON.stringify(fault)}`)
+      await cause(broker, fault)
+      return {}
+    }
+  }
+
+  #routeOf(call: Call): Route {
+    const route = this.#routes.get(nameOf(call))
     if (route !== undefined) return route
+    const { path } = call
     const allow = ['GET', 'POST'].filter(other => this.#routes.has(`${other} ${path}`)).join(', ')
     if (allow === '') throw new HttpProblem(404, 'not-found', 'Unknown request')
     throw new HttpProblem(405, 'method', `Use ${allow}`, { allow })
   }
 
   #storeFacts(hostName: string): StoreFacts {
-    const { store, seed, version, wsUrl, brokerLogin: given } = this.#options
+    const { store, seed, version, wsUrl, brokerLogin: given, faults } = this.#options
     const brokerLogin = loginOf(given)
     return {
       url: replaceWildcardHost(store.url, hostName),
@@ -121,6 +144,7 @@ export class Api {
       ...(isAttached(store) && { attached: true }),
       ...(brokerLogin && { brokerLogin }),
       seeded: seed !== undefined,
+      ...(faults && { faults: true }),
       version,
     }
   }
@@ -149,33 +173,29 @@ export class Api {
   }
 }
 
-const action =
-  (run: (body: JsonObject) => Promise<void> | void): Route =>
-  async ({ request }) => {
-    await run(await readJson(request))
-    return {}
-  }
+const nameOf = ({ request: { method = '' }, path }: Call): string => `${method} ${path}`
 
 const MAX_FREEZE_MS = 600_000
+const NO_FAULTS = 'This console cannot cause faults'
 
-/** Drops a client's connections. Throws {@link HttpProblem} for an unknown client or an attached store. */
-function disconnectClient(store: ConsoleStore, { clientId }: JsonObject): void {
-  if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a string')
-  if (!requireBroker(store).cut(clientId)) throw noSuchClient()
+function cutOf({ clientId }: JsonObject): DisconnectRequest {
+  if (typeof clientId === 'string') return { clientId }
+  throw new HttpProblem(400, 'argument', '`clientId` must be a string')
 }
 
-/** Freezes or resumes the store. Throws {@link HttpProblem} for more than ten minutes or an attached store. */
-function freeze(store: ConsoleStore, { ms }: JsonObject): void {
-  if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_FREEZE_MS) {
-    throw new HttpProblem(400, 'argument', `\`ms\` must be an integer from 0 to ${MAX_FREEZE_MS}`)
-  }
-  requireBroker(store).freeze(ms)
+/** Drops the connection of a client. Throws {@link HttpProblem} for an unknown client. */
+function disconnectClient(broker: StoreWithBroker, { clientId }: DisconnectRequest): void {
+  if (!broker.cut(clientId)) throw noSuchClient()
 }
 
-/** Restarts the store, and resolves when the store listens again. Throws {@link HttpProblem} for an attached store. */
-async function restart(store: ConsoleStore, { keys }: JsonObject): Promise<void> {
-  if (keys !== 'kept' && keys !== 'lost') throw new HttpProblem(400, 'argument', '`keys` must be `kept` or `lost`')
-  await requireBroker(store).restart({ keys })
+function freezeOf({ ms }: JsonObject): FreezeRequest {
+  if (typeof ms === 'number' && Number.isInteger(ms) && ms >= 0 && ms <= MAX_FREEZE_MS) return { ms }
+  throw new HttpProblem(400, 'argument', `\`ms\` must be an integer from 0 to ${MAX_FREEZE_MS}`)
+}
+
+function restartOf({ keys }: JsonObject): RestartRequest {
+  if (keys === 'kept' || keys === 'lost') return { keys }
+  throw new HttpProblem(400, 'argument', '`keys` must be `kept` or `lost`')
 }
 
 class ConcurrencyLimit {

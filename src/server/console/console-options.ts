@@ -50,6 +50,11 @@ export interface ConsoleOptions {
    * time that a page loads, so that a password can change.
    */
   readonly brokerLogin?: BrokerLogin | (() => BrokerLogin) | undefined
+  /**
+   * Whether the console can freeze and restart the store and disconnect clients, to test how applications react. Leave
+   * this off in production. An attached store does not support it. Default: `false`.
+   */
+  readonly faults?: boolean | undefined
 }
 
 /** Throws {@link ArgumentError} for a token that could be guessed. */
@@ -57,6 +62,14 @@ export function checkToken(token: string | undefined): void {
   if (token === undefined || (typeof token === 'string' && /^[\w-]{32,512}$/.test(token))) return
   // The message omits the value, because it is a secret.
   throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
+}
+
+/** Throws {@link ArgumentError} for faults that the console cannot cause. */
+export function checkFaults({ faults = false }: ConsoleOptions, store: ConsoleStore): void {
+  if (typeof faults !== 'boolean')
+    throw new ArgumentError(`Expected \`faults\` to be true or false, got \`${formatValue(faults)}\``)
+  if (faults && isAttached(store))
+    throw new ArgumentError('Expected no `faults` for an attached store, whose connections belong to another broker')
 }
 
 /** Returns the path of a console without a trailing slash. Throws {@link ArgumentError} for an invalid path. */

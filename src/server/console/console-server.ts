@@ -12,7 +12,7 @@ import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-
 import { packageFile } from '../../node/package-files.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Api } from './api.js'
-import { brokerUrlOf, type ConsoleOptions, checkToken, loginOf, pathOf, urlOf } from './console-options.js'
+import { brokerUrlOf, type ConsoleOptions, checkFaults, checkToken, loginOf, pathOf, urlOf } from './console-options.js'
 import type { ConsoleStore } from './console-store.js'
 import { replaceWildcardHost, securityHeaders, sendProblem } from './http.js'
 import { PageFiles } from './page.js'
@@ -45,8 +45,10 @@ export class ConsoleServer implements AsyncDisposable {
   #closed: Promise<void> | undefined
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
-    const { clock = backgroundClock, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
+    const { clock = backgroundClock, page = packageFile(PAGE_FOLDER), seed, version, server } = options
+    const { brokerLogin, faults = false } = options
     checkToken(options.token)
+    checkFaults(options, store)
     this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options
     this.#path = pathOf(options)
@@ -63,7 +65,7 @@ export class ConsoleServer implements AsyncDisposable {
     const listener = server ?? new GuardedServer(settings, audit, this.#unauthenticated)
     this.#own = listener instanceof GuardedServer ? listener : undefined
     this.#http = listener instanceof GuardedServer ? listener.http : listener
-    this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
+    this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin, faults })
     this.#unmount = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
       ours: (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
@@ -180,7 +182,7 @@ export class ConsoleServer implements AsyncDisposable {
     }
     this.#unauthenticated.onAuthenticated(request.socket)
     this.#limiter.recordLogin(request)
-    if (this.#api.isAudited(request, path)) this.#limiter.recordAction(request, path)
-    await this.#api.handle({ request, response, path, hostName })
+    const audit = (target: string, refusal?: string): void => this.#limiter.recordOperation(request, target, refusal)
+    await this.#api.handle({ request, response, path, hostName, audit })
   }
 }

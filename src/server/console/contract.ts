@@ -29,6 +29,8 @@ export interface StoreFacts {
    */
   readonly brokerLogin?: BrokerLogin
   readonly seeded: boolean
+  /** Whether the console can cause faults. Without it, cut, freeze and restart are rejected with 403 (`faults`). */
+  readonly faults?: true
   readonly version: string
 }
 
@@ -248,7 +250,7 @@ export interface LoadResponse {
 export interface Problem {
   /**
    * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached`
-   * (409: not available with an external broker), or an error code of the library.
+   * (409: not available with an external broker), `faults` (403: see {@link StoreFacts.faults}), or an error code of the library.
    */
   readonly code: string
   readonly message: string

@@ -14,7 +14,17 @@ export interface ServeConsoleOptions
   extends Optional<
     Pick<
       ConsoleOptions,
-      'host' | 'port' | 'token' | 'seed' | 'tls' | 'server' | 'path' | 'publicUrl' | 'brokerUrl' | 'brokerLogin'
+      | 'host'
+      | 'port'
+      | 'token'
+      | 'seed'
+      | 'tls'
+      | 'server'
+      | 'path'
+      | 'publicUrl'
+      | 'brokerUrl'
+      | 'brokerLogin'
+      | 'faults'
     >
   > {}
 
@@ -31,6 +41,7 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
   publicUrl: true,
   brokerUrl: true,
   brokerLogin: true,
+  faults: true,
 }
 
 /**

@@ -17,12 +17,15 @@ export interface ClientRowProps {
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */
   readonly isAttached: boolean
+  /** Whether the page can disconnect the client. */
+  readonly canDisconnect: boolean
   /** Whether the watched keys are shown. */
   readonly isOpen: boolean
   readonly onToggle: () => void
 }
 
-export function ClientRow({ client, now, isOwn, isAttached, isOpen, onToggle }: ClientRowProps): JSX.Element {
+export function ClientRow(props: ClientRowProps): JSX.Element {
+  const { client, now, isOwn, isAttached, canDisconnect, isOpen, onToggle } = props
   const actions = useActions()
   const { clientId, since, watches } = client
   const panel = `watches-${clientId}`
@@ -42,7 +45,7 @@ export function ClientRow({ client, now, isOwn, isAttached, isOpen, onToggle }: 
         <td class="number" data-label="watches">
           {now === undefined ? UNKNOWN : formatCount(watches)}
         </td>
-        {!isAttached && (
+        {canDisconnect && (
           <td class="actions">
             <button
               type="button"

@@ -13,7 +13,7 @@ const ATTACHED_HINT = 'Clients that watch, or sent a request in the last minute;
 
 export function ClientsView(): JSX.Element {
   const { clients$, clientId, now$, facts$, stats$ } = useConsole()
-  const isAttached = useCell(facts$)?.attached === true
+  const { attached: isAttached = false, faults: canDisconnect = false } = useCell(facts$) ?? {}
   const isServing = useCell(stats$).last?.startedAt !== undefined
   const clients = Array.from(useCell(clients$)).sort((a, b) => (a.clientId < b.clientId ? -1 : 1))
   const now = useCell(now$)
@@ -25,7 +25,7 @@ export function ClientsView(): JSX.Element {
       ? 'Waiting for the store…'
       : 'Last known clients; the store does not respond.'
     : isServing
-      ? `${countText(clients.length, isAttached)}. ${isAttached ? ATTACHED_HINT : DISCONNECT_HINT}`
+      ? `${countText(clients.length, isAttached)}. ${isAttached ? ATTACHED_HINT : canDisconnect ? DISCONNECT_HINT : ''}`
       : 'Known to the active store only.'
   return (
     <main class="page">
@@ -44,7 +44,7 @@ export function ClientsView(): JSX.Element {
               <th scope="col" class="number">
                 Watches
               </th>
-              {!isAttached && (
+              {canDisconnect && (
                 <th scope="col">
                   <span class="unseen">Actions</span>
                 </th>
@@ -59,6 +59,7 @@ export function ClientsView(): JSX.Element {
                 now={isCurrent ? now : undefined}
                 isOwn={client.clientId === clientId}
                 isAttached={isAttached}
+                canDisconnect={canDisconnect}
                 isOpen={openIds.includes(client.clientId)}
                 onToggle={() => setOpenIds(toggle(openIds, client.clientId))}
               />

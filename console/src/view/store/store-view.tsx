@@ -27,7 +27,8 @@ export function StoreView(): JSX.Element {
       <Activity />
       {last?.cluster && <Nodes cluster={last.cluster} />}
       <div class="cards">
-        {facts?.attached ? <Service at={facts.url} /> : <Failures isNode={last?.cluster !== undefined} />}
+        {facts?.attached && <Service at={facts.url} />}
+        {facts?.faults && <Failures isNode={last?.cluster !== undefined} />}
         <Card title="Keys" hint={keysHint}>
           {(facts?.seeded || !facts?.attached) && <ResetAction seeded={facts?.seeded === true} />}
           <Action title="Dump and load" hint="One JSON line per key, with version, expiry and fencing token.">

@@ -30,7 +30,7 @@ export async function startConsole(
   const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   await store.load(seed)
-  const server = await serveConsoleOf(store, { seed })
+  const server = await serveConsoleOf(store, { seed, faults: true })
   return { store, server }
 }
 
