@@ -33,13 +33,15 @@ describe('closed connections in the audit log', () => {
   })
 
   it('a connection closed for too many properties is audited with its user name', async () => {
-    const { store } = await openSecured({ maxUserProperties: 1 })
+    const { store } = await openSecured()
     const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory', as('mallory')))
     await attacker.hears()
     const event = cutOf(store)
     const user = PROPERTY.user('a', 'b')
-    await attacker.send(publish('t', Buffer.alloc(0), { properties: properties(user, user) }))
+    await attacker.send(
+      publish('t', Buffer.alloc(0), { properties: properties(...Array<typeof user>(1_001).fill(user)) }),
+    )
     await attacker.closed
     expect(await event).toMatchObject({ ...HERE, clientId: 'mallory', username: 'mallory' })
   })

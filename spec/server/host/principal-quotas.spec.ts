@@ -263,13 +263,13 @@ describe('a rate limit', () => {
 
 describe('a quota of user properties', () => {
   it('a packet that exceeds the quota of user properties ends its connection', async () => {
-    const { connectAs, clock } = await open({ maxUserProperties: 3 })
+    const { connectAs, clock } = await open({})
     const { raw } = await connectAs('alice')
     const properties = (many: number) => ({ many: Array<string>(many).fill('x') })
-    await raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(2) })
-    await expect(raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(3) })).rejects.toThrow(
-      'closed',
-    )
+    await raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(990) })
+    await expect(
+      raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(1_001) }),
+    ).rejects.toThrow('closed')
     expect(await raw.dismissed()).toBe(QUOTA_EXCEEDED)
   })
 })

@@ -98,16 +98,13 @@ export interface QuotaOptions {
    * many bytes, counted as bytes of compared keys times 1 for each 32 characters of the globs. Default: 128 MiB.
    */
   readonly maxByteRatePerPrincipal?: number | undefined
-  /**
-   * The maximum number of user properties per packet. A packet with more ends the connection (DISCONNECT 151). Default:
-   * 1,000.
-   */
-  readonly maxUserProperties?: number | undefined
 }
 
 const MIB = 1024 * 1024
 const DEFAULT_BUFFERED_BYTES = 512 * MIB
 const DEFAULT_RETAINED_BYTES = 256 * MIB
+/** The maximum number of user properties per packet. Clients of the store send a dozen. */
+const MAX_USER_PROPERTIES = 1_000
 const KEYS_FRACTION = 3 / 5
 
 const byteCount = integer('a number of bytes from 1, such as 268435456 for 256 MiB', 1, Number.MAX_SAFE_INTEGER)
@@ -149,7 +146,6 @@ export const QUOTAS = {
     without: '128 MiB',
     help: 'bytes per second and principal; twice as many per address',
   },
-  maxUserProperties: { kind: count, default: 1_000, help: 'maximum number of user properties per packet' },
 } satisfies Readonly<Record<keyof QuotaOptions, OptionEntry<number>>>
 
 export type CheckedQuotas = Checked<
@@ -239,7 +235,7 @@ export function brokerQuotas(options: CheckedQuotas): BrokerQuotas {
       bytesPerSecond: options.maxByteRate ?? UNLIMITED,
       workPerSecond: UNLIMITED,
     },
-    userProperties: options.maxUserProperties,
+    userProperties: MAX_USER_PROPERTIES,
   }
 }
 
