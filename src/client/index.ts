@@ -1,6 +1,6 @@
 export { Hlc } from '../core/hlc/hlc.js'
 export type { GoneReason } from '../core/protocol/properties.js'
-export { StoreRequest } from '../core/util/awaitable.js'
+export { Awaitable, StoreRequest } from '../core/util/awaitable.js'
 export { type BackoffOptions, backoff } from '../core/util/backoff.js'
 export { type Clock, systemClock } from '../core/util/clock.js'
 export {
