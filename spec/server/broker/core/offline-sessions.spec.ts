@@ -8,6 +8,7 @@ import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/q
 import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
 import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
 import { Session } from '../../../../src/server/broker/session/session.js'
+import { Wills } from '../../../../src/server/broker/session/wills.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
 const KIB = 1024
@@ -25,6 +26,7 @@ const CLIENT = { clientId: 'c', open: false, subscribes: () => false, deliver: (
 
 describe('OfflineSessions', () => {
   let offlineSessions: OfflineSessions
+  let wills: Wills
   let ended: string[]
   let sessions: Map<string, Session>
   let leave: (owner: string, id: string, will?: Will) => void
@@ -38,12 +40,14 @@ describe('OfflineSessions', () => {
     sessions = new Map()
     const end = (session: Session): void => {
       ended.push(session.clientId)
-      offlineSessions.publishWill(session)
+      wills.publishDelayed(session)
       offlineSessions.remove(session)
     }
     const traffic = new Traffic()
-    const sessionsHost = { clock, timeouts, budget, traffic, end, scheduleWill: () => undefined }
-    offlineSessions = new OfflineSessions(sessionsHost, MEMORY)
+    const handler = { topic: 'invoke', checkPublish: () => undefined, handlePublish: () => true }
+    const willsHost = { handler, clock, timeouts, budget, publish: () => undefined, defer: () => undefined }
+    wills = new Wills(willsHost, MEMORY)
+    offlineSessions = new OfflineSessions({ clock, timeouts, wills, traffic, end })
     const host = {
       budget,
       now: () => clock.monotonic(),
@@ -62,7 +66,8 @@ describe('OfflineSessions', () => {
       }
       session.setAccount(accounts.of(owner === '' ? undefined : sessionOwner, undefined))
       sessions.set(id, session)
-      offlineSessions.add(CLIENT, session, will, will ? 3_600_000 : 0)
+      if (will) wills.publishOrDelay(CLIENT, session, will)
+      offlineSessions.add(session)
     }
   })
 
@@ -88,7 +93,10 @@ describe('OfflineSessions', () => {
   it('a resumed session no longer counts as offline', () => {
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 10; n++) leave('is mallory', `m-${n}`, WILL)
-      for (const session of sessions.values()) offlineSessions.remove(session)
+      for (const session of sessions.values()) {
+        offlineSessions.remove(session)
+        wills.cancelDelayed(session)
+      }
     }
     expect(ended).toEqual([])
   })

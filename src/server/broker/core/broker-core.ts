@@ -1,6 +1,5 @@
 import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import type { Connect, Will } from '../../../core/mqtt5/packets.js'
-import type { Client } from '../../../core/mqtt5/peer.js'
 import { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../../core/util/clock.js'
@@ -11,17 +10,17 @@ import { MemoryEvictor } from '../../../node/limits/memory-evictor.js'
 import { LIMIT } from '../limits/limits.js'
 import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
 import { Traffic } from '../limits/traffic.js'
-import { copyContentIfSparse, type Delivery, type Message, sizeOf } from '../routing/delivery.js'
+import { type Delivery, type Message, sizeOf } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { DEFAULT_RETAINED_LIMITS, type MessageTest, RetainedMessages } from '../routing/retained-messages.js'
 import { Router, sharedFilter } from '../routing/router.js'
 import { releaseSubscription } from '../session/client-subscriptions.js'
-import { willSize } from '../session/connect-handler.js'
 import { Connection } from '../session/connection.js'
 import type { AuthenticatedClient, ConnectionHost, SessionAssignment } from '../session/connection-host.js'
 import type { BrokerHandler, SessionOwner } from '../session/handler.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
+import { Wills, type WillsHost } from '../session/wills.js'
 import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
 import { type BrokerGauges, SysTopics, type SysTopicsHost, type SysTopicsOptions } from './sys-topics.js'
 
@@ -31,7 +30,9 @@ const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
  * The broker without sockets. It works only synchronously, within a call or a clock callback, which makes simulation
  * possible.
  */
-export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost, SysTopicsHost {
+export class BrokerCore
+  implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost, WillsHost, SysTopicsHost
+{
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: MemoryBudget
@@ -41,6 +42,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   readonly router = new Router()
   readonly retained: RetainedMessages
   readonly timeouts: Timeouts<() => void>
+  readonly wills: Wills
   readonly maximumPacketSize: number
   readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
@@ -70,7 +72,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     )
     this.retained = new RetainedMessages(this.budget, quotas?.total ?? DEFAULT_RETAINED_LIMITS)
     this.timeouts = new Timeouts(clock, task => this.#runSafely(() => this.#deferredTasks.run(task)))
-    this.#offlineSessions = new OfflineSessions(this, memoryBudget)
+    this.wills = new Wills(this, memoryBudget)
+    this.#offlineSessions = new OfflineSessions(this)
     this.#memoryEvictor = new MemoryEvictor(this, this.#sessions, this.#allConnections)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
@@ -92,7 +95,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 
   /** The number of wills: those of connected clients and delayed ones. */
   get willCount(): number {
-    let count = this.#offlineSessions.willCount
+    let count = this.wills.delayedCount
     for (const { hasWill } of this.connections) if (hasWill) count++
     return count
   }
@@ -176,6 +179,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (resumed === undefined && existing !== undefined) this.end(existing)
     if (resumed) {
       this.#offlineSessions.remove(resumed)
+      this.wills.cancelDelayed(resumed)
       const earlier = resumed.owner
       resumed.owner = owner
       resumed.setAccount(account)
@@ -201,12 +205,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.#connections.delete(session)
     session.account?.connections.release()
     this.handler.onDisconnected(connection)
-    const delayMs = 1000 * Math.min(will?.delay ?? 0, session.expirySeconds)
-    if (will && delayMs === 0) {
-      this.budget.release(willSize(will))
-      this.scheduleWill(connection, session, will)
-    }
-    if (session.isPersistent) this.#offlineSessions.add(connection, session, will, delayMs)
+    if (will) this.wills.publishOrDelay(connection, session, will)
+    if (session.isPersistent) this.#offlineSessions.add(session)
     else this.end(session)
   }
 
@@ -220,27 +220,12 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
     // The will may overflow a client whose session is then kept, for which the limits would end this session again.
     session.end()
-    this.#offlineSessions.publishWill(session)
+    this.wills.publishDelayed(session)
     this.#offlineSessions.remove(session)
   }
 
-  scheduleWill(client: Client, session: Session, will: Will): void {
-    // Routing a message may disconnect a slow receiver, whose will is then due. The will is deferred, so that every
-    // subscriber receives the message before the will.
-    this.#deferredTasks.defer(() => this.#publishWill(client, session, will))
-  }
-
-  #publishWill(client: Client, session: Session, will: Will): void {
-    // The policy may have changed since the client connected.
-    if (this.#closing || this.handler.checkPublish(client, will)) return
-    if (will.topic === this.handler.topic) {
-      this.handler.handlePublish(client, will)
-      return
-    }
-    const { topic, payload, carried, qos, retain, messageExpiry } = will
-    const expiresAt = messageExpiry === undefined ? undefined : this.clock.monotonic() + 1000 * messageExpiry
-    const content = copyContentIfSparse({ payload, carried, userProperties: {} })
-    this.publish({ topic, content, qos, retain, expiresAt }, session)
+  defer(task: () => void): void {
+    this.#deferredTasks.defer(task)
   }
 
   evictSession(session: Session): void {
@@ -283,9 +268,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.#applyRights(session, this.#revokeSubscriptions(session))
   }
 
-  /** Disconnects all clients. Discards the wills, because no subscriber remains to receive them. */
+  /** Disconnects all clients. */
   close(): void {
     this.#closing = true
+    this.wills.close()
     this.#sysTopics?.stop()
     const reason = 'the broker is shutting down'
     for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, reason)
@@ -294,6 +280,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 
   kill(): void {
     this.#closing = true
+    this.wills.close()
     this.#sysTopics?.stop()
     for (const connection of [...this.connections]) connection.cut()
     for (const session of Array.from(this.#sessions.values())) this.end(session)

@@ -2,13 +2,12 @@ import { contentStart, uint16 } from '../../../core/mqtt5/data-types.js'
 import { decodePacket } from '../../../core/mqtt5/decode.js'
 import { PacketError, protocolError } from '../../../core/mqtt5/packet-error.js'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
-import type { Auth, Connack, Connect, Disconnect, ServerPacket, Version, Will } from '../../../core/mqtt5/packets.js'
+import type { Auth, Connack, Connect, Disconnect, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
 import { LIMIT } from '../limits/limits.js'
-import { copyContentIfSparse, sizeOf } from '../routing/delivery.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { BrokerHandler, Verdict } from './handler.js'
 import type { Link } from './link.js'
@@ -103,7 +102,6 @@ export class ConnectHandler {
   }
 }
 
-const NO_PROPERTIES = {}
 /** The charge for a CONNECT per encoded byte, which covers the bytes and the UTF-16 strings decoded from them. */
 const CONNECT_COST_FACTOR = 3
 
@@ -135,29 +133,6 @@ function clientIdOf({ clientId }: Connect): string {
     )
   return clientId === '' ? globalThis.crypto.randomUUID() : clientId
 }
-
-/**
- * Reserves memory for a will. Throws {@link PacketError} if the client must not publish the will or memory is
- * exhausted.
- */
-export function reserveWill(
-  { will }: Connect,
-  client: Client,
-  { handler, budget }: ConnectionHost<never>,
-): Will | undefined {
-  if (will === undefined) return undefined
-  const rejection = handler.checkPublish(client, will)
-  if (rejection)
-    throw new PacketError(rejection.disconnect ?? REASON.notAuthorized, `the will is rejected: ${rejection.reason}`)
-  if (!budget.tryReserve(willSize(will)))
-    throw new PacketError(REASON.quotaExceeded, 'the broker has no memory left for the will')
-  const { payload, correlationData, carried } = copyContentIfSparse({ ...will, userProperties: NO_PROPERTIES })
-  return { ...will, payload, correlationData, carried: carried ?? will.carried }
-}
-
-/** Returns the bytes that a will takes. Its user properties are kept both encoded and as strings. */
-export const willSize = ({ topic, payload, carried }: Will): number =>
-  sizeOf({ topic, content: { payload, carried } }) + 2 * carried.length
 
 /**
  * Reserves memory for the lifetime of a connection with a large CONNECT. Throws {@link PacketError} if memory is

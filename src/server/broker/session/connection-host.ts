@@ -10,6 +10,7 @@ import type { MessageTest } from '../routing/retained-messages.js'
 import type { Router } from '../routing/router.js'
 import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
+import type { Wills } from './wills.js'
 
 export interface SessionAssignment {
   readonly session: Session
@@ -32,6 +33,7 @@ export interface ConnectionHost<C> {
   readonly router: Router
   readonly traffic: Traffic
   readonly timeouts: Timeouts<() => void>
+  readonly wills: Wills
   /** The largest packet that a client may send, in bytes. */
   readonly maximumPacketSize: number
   readonly maxKeepAliveSeconds: number

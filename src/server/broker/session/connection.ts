@@ -17,8 +17,6 @@ import {
   disconnectPacketFor,
   keepAliveTimeoutMs,
   type PendingClient,
-  reserveWill,
-  willSize,
 } from './connect-handler.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Accepted, Verdict } from './handler.js'
@@ -26,6 +24,7 @@ import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
 import { PacketHandler, type PacketHandlerPeer } from './packet-handler.js'
 import type { Grant } from './session.js'
+import { willSize } from './wills.js'
 
 const LIMITS: ReadonlyMap<ReasonCode, ConnectionLimit> = new Map([
   [REASON.receiveMaximumExceeded, 'receive-maximum'],
@@ -286,7 +285,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   #admit({ connect, outbound }: PendingClient, { data: authenticationData, owner, expiresAt }: Accepted): void {
     const host = this.#host
-    this.#will = reserveWill(connect, this, host)
+    this.#will = host.wills.reserve(connect, this)
     const address = this.#link.remoteAddress
     const { session, isSessionPresent: sessionPresent } = host.admit(this, connect, this.clientId, { owner, address })
     this.account = session.account
@@ -356,8 +355,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.#credentialExpiry.set(undefined)
     this.#connectHandler.close()
     const packetHandler = this.#packetHandler
-    if (this.#will && (will === undefined || packetHandler === undefined))
-      this.#host.budget.release(willSize(this.#will))
+    if (this.#will && (will === undefined || packetHandler === undefined)) this.#host.wills.cancel(this.#will)
     this.#will = undefined
     if (packetHandler === undefined) return
     packetHandler.end()
