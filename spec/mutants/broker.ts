@@ -1,7 +1,7 @@
 import type { Mutants } from './mutant.js'
 
 const SEND_AGAIN = 'item.delivery !== undefined && sender.publish(item.delivery, item.packetId, true)'
-const DETACH = 'const delayMs = 1000 * Math.min(will?.delay ?? 0, session.expirySeconds)'
+const DETACH = 'if (will) this.wills.publishOrDelay(connection, session, will)'
 
 /** The mutants of the code that upholds the guarantees of the MQTT broker. */
 export const broker: Mutants = {
@@ -124,12 +124,18 @@ export const broker: Mutants = {
       code: DETACH,
       becomes: `if (session.expirySeconds > 0) session.expirySeconds = 86_400\n    ${DETACH}`,
     },
+  },
+  'src/server/broker/session/wills.ts': {
     'a will is published': {
       seed: 4,
-      code: 'if (this.#closing || this.handler.checkPublish(client, will)) return',
+      code: 'if (this.#isClosed || handler.checkPublish(client, will)) return',
       becomes: 'return',
     },
-    'a will waits for its delay': { seed: 4, code: DETACH, becomes: 'const delayMs = 0' },
+    'a will waits for its delay': {
+      seed: 4,
+      code: 'if (delayMs > 0) this.#delay(client, session, will, delayMs)',
+      becomes: 'if (delayMs < 0) this.#delay(client, session, will, delayMs)',
+    },
   },
   'src/server/broker/session/connection.ts': {
     'a normal DISCONNECT discards the will': {
