@@ -77,7 +77,9 @@ describe('senders that wait for each other in a chain', () => {
       const link = new VirtualLink()
       // A link that the client has closed ends when it is released.
       link.release = () => end(sender)
-      backpressure.holdAfter(sender, link, [member], 0)
+      backpressure.begin()
+      backpressure.onLagging([member])
+      backpressure.holdAfter(sender, link, 0)
     }
     for (const session of sessions.slice(0, 1)) end(session)
     expect(releasedCount).toBe(MANY)

@@ -44,8 +44,6 @@ export class HubEngine {
   readonly #deferredTasks: DeferredTasks
   readonly #backpressure: Backpressure
   #deliveries = 0
-  /** The sessions that lag because of messages sent since {@link receive} began. */
-  #lagging: readonly HubSession[] = []
 
   constructor(options: HubEngineOptions) {
     this.#options = options
@@ -205,7 +203,7 @@ export class HubEngine {
   ): number {
     const { deliveries, overflowed, lagging } = fanOut(targets, frame, now, excluded)
     this.#deliveries += deliveries
-    if (lagging.length > 0) this.#lagging = lagging
+    this.#backpressure.onLagging(lagging)
     for (const session of overflowed) this.end(session, 'overflow', CLOSE.policy, 'too many unacknowledged messages')
     this.#budget.enforce()
     return deliveries
@@ -240,12 +238,12 @@ export class HubEngine {
    */
   #process(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     session.lastReceivedAt = now
-    this.#lagging = []
+    this.#backpressure.begin()
     const before = this.#deliveries
     const frame = this.#decode(session, data)
     if (frame && !this.#requests.handle(session, link, frame, data.length, now)) return 0
     this.#budget.enforce()
-    if (this.#lagging.length > 0) this.#backpressure.holdAfter(session, link, this.#lagging, now)
+    this.#backpressure.holdAfter(session, link, now)
     return 1 + this.#deliveries - before
   }
 

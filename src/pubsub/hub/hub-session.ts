@@ -1,6 +1,7 @@
 import type { Deadline } from '../../core/util/deadlines.js'
 import { chargedBytesPerHolder, type MemoryBudget } from '../../node/limits/memory-budget.js'
 import type { AckError, DownFrame, RefusedCall } from '../wire/frames.js'
+import { Lag } from './backpressure.js'
 import type { HubLink } from './hub-link.js'
 import type { Connection, OwnedIdentity } from './identity.js'
 import { Permissions } from './permissions.js'
@@ -8,17 +9,6 @@ import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 
 /** The maximum number of remembered ids of successful requests. (Client specification, "Deduplication".) */
 const MAX_RECENT_IDS = 1_000
-
-/**
- * A session's progress. `ignored`: the session is still behind, but senders no longer wait for it. `at`: the time
- * in ms when the lag began or the last acknowledgement since then arrived.
- */
-type Progress =
-  | { readonly state: 'caughtUp' }
-  | { readonly state: 'behind'; readonly at: number }
-  | { readonly state: 'ignored'; readonly at: number }
-
-const CAUGHT_UP: Progress = { state: 'caughtUp' }
 
 /**
  * The state of a client that survives the loss of the client's network connection. Sessions are independent of each
@@ -34,6 +24,8 @@ export class HubSession implements Connection {
   /** The names of the session's groups. {@link SessionIndex} keeps the reverse index. */
   readonly groupNames = new Set<string>()
   membershipBytes = 0
+  /** Whether this session is too slow for its senders. */
+  readonly lag: Lag
   readonly recentIds = new RecentIds(MAX_RECENT_IDS)
   /** The address of the client's last connection. */
   address: string | undefined
@@ -46,10 +38,10 @@ export class HubSession implements Connection {
   #nextId = 1
   /** The highest id written to any link. */
   #highestWritten = 0
-  #progress: Progress = CAUGHT_UP
 
   constructor(connectionId: string, token: string, codec: SharedCodec, identity: OwnedIdentity, budget: MemoryBudget) {
     this.#replayBuffer = new ReplayBuffer(budget)
+    this.lag = new Lag(this.#replayBuffer)
     this.connectionId = connectionId
     this.owner = identity.owner ?? connectionId
     this.#token = token
@@ -87,28 +79,9 @@ export class HubSession implements Connection {
     return this.#replayBuffer.hasRoomFor(frame)
   }
 
-  /** Returns whether senders to a group should wait for this session. Always false for a detached session. */
-  lagsIn(group: string): boolean {
-    return this.attached && this.#progress.state !== 'ignored' && this.#replayBuffer.lagsIn(group)
-  }
-
-  /** Returns whether the session has lagged for `duration` ms without any acknowledgement. */
-  isStalled(duration: number, now: number): boolean {
-    return this.#progress.state !== 'caughtUp' && now - this.#progress.at >= duration
-  }
-
-  get isCaughtUp(): boolean {
-    return !this.attached || this.#replayBuffer.isCaughtUp
-  }
-
   /** The bytes charged to the session, including its share of messages kept for several sessions. */
   get chargedBytes(): number {
     return this.#replayBuffer.chargedBytes + this.membershipBytes
-  }
-
-  /** Stops senders from waiting for this session until it has caught up. */
-  stopPausing(): void {
-    if (this.#progress.state === 'behind') this.#progress = { state: 'ignored', at: this.#progress.at }
   }
 
   /** Returns whether the session has this token. The comparison takes constant time. */
@@ -145,8 +118,7 @@ export class HubSession implements Connection {
 
   deliver(frame: NumberedFrame, now: number): void {
     this.#replayBuffer.add(frame)
-    if (this.#progress.state === 'caughtUp' && !this.#replayBuffer.isCaughtUp)
-      this.#progress = { state: 'behind', at: now }
+    this.lag.onQueued(frame, now)
     this.pump()
   }
 
@@ -167,11 +139,7 @@ export class HubSession implements Connection {
    */
   acknowledge(id: bigint): void {
     if (id > BigInt(this.#highestWritten)) return
-    const { firstId } = this.#replayBuffer
-    this.#replayBuffer.acknowledge(Number(id))
-    if (this.#replayBuffer.isCaughtUp) this.#progress = CAUGHT_UP
-    else if (this.#replayBuffer.firstId > firstId)
-      this.#progress = { state: this.#progress.state, at: this.lastReceivedAt }
+    this.lag.onAcknowledged(this.#replayBuffer.acknowledge(Number(id)), this.lastReceivedAt)
     // A recovering client may acknowledge messages of the former link before they are resent.
     this.#nextId = Math.max(this.#nextId, this.#replayBuffer.firstId)
   }
@@ -239,36 +207,24 @@ export class RecentIds {
 /** The maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
 export const MAX_UNACKED_MESSAGES = 1_000
 export const MAX_UNACKED_BYTES = 16 * 1024 * 1024
-/**
- * The amount above which a client lags and senders should wait for it. The remaining space is for concurrent senders.
- */
-const LAGS_ABOVE = { messages: 750, bytes: 8 * 1024 * 1024 }
-/** The amount up to which a client has caught up. */
-const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }
-
-/**
- * The size up to which a group does not contribute to a client's lag, and the share of another group's amount below
- * which it does not.
- */
-const MINOR_GROUP = { messages: LAGS_ABOVE.messages / 16, bytes: LAGS_ABOVE.bytes / 16 }
-const MINOR_GROUP_RATIO = 1 / 4
-
-interface Amount {
-  messages: number
-  bytes: number
-}
-
 /** Keeps unacknowledged messages, numbered from 1. A repeated message has the same id and bytes. */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #lastId = 0
   #bytes = 0
-  /** The amounts by group, maintained from the first call of `lagsIn` until the client has caught up. */
-  #groups: Map<string | undefined, Amount> | undefined
   readonly #budget: MemoryBudget
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget
+  }
+
+  get frames(): readonly NumberedFrame[] {
+    return this.#frames
+  }
+
+  /** The size of all messages kept. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** The last id assigned, or 0 before the first. */
@@ -303,30 +259,9 @@ export class ReplayBuffer {
     return bytes
   }
 
-  get isLagging(): boolean {
-    return this.#frames.length > LAGS_ABOVE.messages || this.#bytes > LAGS_ABOVE.bytes
-  }
-
-  /** Returns whether messages of this group contribute to the lag. */
-  lagsIn(group: string | undefined): boolean {
-    if (!this.isLagging) return false
-    const { messages, bytes } = this.#amounts.get(group) ?? { messages: 0, bytes: 0 }
-    if (messages <= MINOR_GROUP.messages && bytes <= MINOR_GROUP.bytes) return false
-    const all = [...this.#amounts.values()]
-    return (
-      all.every(other => messages >= other.messages * MINOR_GROUP_RATIO) ||
-      all.every(other => bytes >= other.bytes * MINOR_GROUP_RATIO)
-    )
-  }
-
-  get isCaughtUp(): boolean {
-    return this.#frames.length <= CAUGHT_UP_BELOW.messages && this.#bytes <= CAUGHT_UP_BELOW.bytes
-  }
-
   add(frame: NumberedFrame): void {
     this.#budget.addHolder(frame)
     this.#frames.push(frame)
-    if (this.#groups) addToAmounts(this.#groups, frame, 1)
     this.#lastId++
     this.#bytes += frame.sizeAt(this.#lastId)
   }
@@ -335,39 +270,21 @@ export class ReplayBuffer {
     return this.#frames[id - this.firstId]
   }
 
-  /** Releases all messages up to an id, which must not exceed `lastId`. */
-  acknowledge(id: number): void {
+  /** Releases all messages up to an id, which must not exceed `lastId`, and returns them. */
+  acknowledge(id: number): readonly NumberedFrame[] {
     const first = this.firstId
-    if (id < first) return
+    if (id < first) return []
     const released = this.#frames.splice(0, id - first + 1)
     for (const [i, frame] of released.entries()) {
       this.#bytes -= frame.sizeAt(first + i)
       this.#budget.removeHolder(frame)
-      if (this.#groups) addToAmounts(this.#groups, frame, -1)
     }
-    if (this.isCaughtUp) this.#groups = undefined
-  }
-
-  get #amounts(): ReadonlyMap<string | undefined, Amount> {
-    if (this.#groups !== undefined) return this.#groups
-    const groups = new Map<string | undefined, Amount>()
-    for (const frame of this.#frames) addToAmounts(groups, frame, 1)
-    this.#groups = groups
-    return groups
+    return released
   }
 
   clear(): void {
     for (const frame of this.#frames) this.#budget.removeHolder(frame)
     this.#frames = []
     this.#bytes = 0
-    this.#groups = undefined
   }
-}
-
-function addToAmounts(groups: Map<string | undefined, Amount>, { group, size }: NumberedFrame, sign: 1 | -1): void {
-  const amount = groups.get(group) ?? { messages: 0, bytes: 0 }
-  amount.messages += sign
-  amount.bytes += sign * size
-  if (amount.messages === 0) groups.delete(group)
-  else groups.set(group, amount)
 }

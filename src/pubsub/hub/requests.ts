@@ -2,7 +2,7 @@ import { isBytes } from '../../core/util/built-in-types.js'
 import { checkArgument, checkObject } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
-import type { Backpressure } from './backpressure.js'
+import { type Backpressure, shouldWaitFor } from './backpressure.js'
 import type { EventQueue } from './event-queue.js'
 import type { HubLink } from './hub-link.js'
 import { type HubSession, MAX_UNACKED_BYTES } from './hub-session.js'
@@ -213,7 +213,7 @@ export function fanOut(
     session.deliver(message, now)
     deliveries++
     if (session.hasOverflowed) overflowed.push(session)
-    else if (group !== undefined && session.lagsIn(group)) lagging.push(session)
+    else if (group !== undefined && shouldWaitFor(session, group)) lagging.push(session)
   }
   return { deliveries, overflowed, lagging }
 }
@@ -231,7 +231,7 @@ function sessionsWithoutRoom(
   const encoded = new Map<SharedCodec, NumberedFrame>()
   const full: HubSession[] = []
   for (const session of targets) {
-    if (!session.lagsIn(frame.group) || excluded?.has(session.connectionId)) continue
+    if (!shouldWaitFor(session, frame.group) || excluded?.has(session.connectionId)) continue
     const message = encoded.get(session.codec) ?? encode(session.codec, frame)
     encoded.set(session.codec, message)
     if (!session.hasRoomFor(message)) full.push(session)

@@ -5,7 +5,7 @@ interface OwnerUsage<T> {
 }
 
 /**
- * Records the usage of each owner, so that an owner with many items cannot displace the items of others.
+ * Records each owner's usage, so that an owner with many items cannot displace the items of others.
  *
  * @example
  * ```ts
