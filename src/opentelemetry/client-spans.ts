@@ -58,6 +58,7 @@ export class ClientSpans {
       context.active(),
     )
     writeSpanContext(span, request.properties)
+    // Not an injected clock: the SDK times the span by the system's clock, and the histogram must agree with the span.
     this.#pending.set(request, { span, attributes, startedAt: systemClock.monotonic() })
   }
 

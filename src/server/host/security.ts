@@ -71,6 +71,7 @@ type InsecureOptions = CheckedSecurity & { readonly host: string }
 /** Warns about a certificate outside of its validity. */
 export function warnIfInvalid({ cert }: TlsMaterial, warn: Warn): void {
   const { notBefore, notAfter } = validityOf(cert)
+  // Not an injected clock: clients check the certificate by the real time, whatever time the store keeps.
   const now = systemClock.now()
   if (now > notAfter) warn(`the TLS certificate expired at ${formatTime(notAfter)}`)
   else if (now < notBefore) warn(`the TLS certificate is not valid before ${formatTime(notBefore)}`)
@@ -107,6 +108,8 @@ export function createAccessControl(
   { authenticate, allowAnonymous, policy }: CheckedSecurity,
   faults$: Subject<Fault>,
 ): AccessControl {
+  // `serve` has no option for a clock, because credentials and audit records have the real time. Tests pass a clock to
+  // the classes below.
   const audit = new Audit(systemClock)
   if (authenticate === undefined && policy === undefined) return { audit, authorizer: undefined }
   const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
