@@ -12,8 +12,8 @@ import {
   switchMap,
 } from 'rxjs'
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
-import type { Health } from './health.js'
 import { EMPTY_HISTORY, HistoryRecorder, type KeyHistory } from './history.js'
+import type { Health } from './store-health.js'
 
 export interface Detail {
   readonly history: KeyHistory

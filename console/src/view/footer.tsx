@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { pluralize } from '../model/amount.js'
 import { formatDuration, formatRemaining, timeOfDay } from '../model/time.js'
-import type { Health } from '../state/health.js'
+import type { Health } from '../state/store-health.js'
 import { lazy } from './lazy.js'
 import { useConsole } from './parts/context.js'
 import { Icon } from './parts/icon.js'

@@ -2,7 +2,12 @@ import { from, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../console/src/api/api.js'
 import type { FeedEvent } from '../../../../console/src/api/feed.js'
-import { type ConnectionHealth, type Health, healthOf, watchHealth } from '../../../../console/src/state/health.js'
+import {
+  type ConnectionHealth,
+  type Health,
+  healthOf,
+  watchHealth,
+} from '../../../../console/src/state/store-health.js'
 import { ClosedError, ConnectionLostError, ConnectionRefusedError } from '../../../../src/core/util/errors.js'
 import type { StatsSample } from '../../../../src/server/console/contract.js'
 

@@ -4,7 +4,7 @@ import type { StatsSample } from '../../../src/server/console/contract.js'
 import type { FeedEvent } from '../api/feed.js'
 import { describeError } from '../model/error-text.js'
 
-/** Whether the displayed values are current. All times are in ms on the store's clock. */
+/** Whether the displayed values are current, or stale because the store or its server does not answer. All times are in ms on the store's clock. */
 export type Health =
   | { readonly state: 'connecting'; readonly why?: string }
   | { readonly state: 'live' }
