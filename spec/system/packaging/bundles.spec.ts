@@ -28,12 +28,12 @@ function importedBy(file: string, seen = new Set<string>()): string[] {
 const licensed = (file: string) => Array.from(textOf(file).matchAll(/^## (\S+) \d/gm), ([, name]) => name)
 
 describe('The bundles of the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
-  it('all packed files together have at most 3.5 MiB', () => {
+  it('all packed files together have at most 3.6 MiB', () => {
     const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
     const [packed]: { unpackedSize: number }[] = Object.values(
       JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
     )
-    expect(packed?.unpackedSize).toBeLessThan(3.5 * MiB)
+    expect(packed?.unpackedSize).toBeLessThan(3.6 * MiB)
   })
 
   it('the bundles leave mqtt.js, its WebSockets and the types of schemas to be installed', () => {
