@@ -68,9 +68,9 @@ describe('attach --console', () => {
     expect(await execute(['load', file, '--console', console])).toMatchObject({ code: 0 })
     expect(await execute(['dump', '--console', console])).toMatchObject({ stdout: expect.stringContaining('"a"') })
     const { stdout } = await execute(['status', '--console', console])
-    expect(stdout).toMatch(/^keys {4}1$/m)
-    expect(stdout).toMatch(/^running for \d+m?s$/m)
-    expect(stdout).toMatch(/^clients \d clients?, including this one; 0 watches$/m)
+    expect(stdout).toMatch(/^keys {5}1$/m)
+    expect(stdout).toMatch(/^running {2}for \d+m?s$/m)
+    expect(stdout).toMatch(/^clients {2}\d clients?, including this one; 0 watches$/m)
   })
 
   it('reports that a standby does not serve', async () => {
@@ -81,7 +81,7 @@ describe('attach --console', () => {
     const console = await linkOf(second)
     await second.stderr.line(/^another store serves/)
     const { code, stdout } = await execute(['status', '--console', console])
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^running not serving: standby$/m)])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^running {2}not serving: standby$/m)])
     expect(await execute(['dump', '--console', console])).toMatchObject({ code: 1, stdout: '' })
     expect(jsonOf((await execute(['status', '--json', '--console', console])).stdout)).toMatchObject({
       console: { attached: 'standby', keys: 0 },

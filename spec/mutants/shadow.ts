@@ -31,10 +31,6 @@ export const shadow: Mutants = {
       code: 'if (isBusy || delta === undefined',
       becomes: 'if (delta === undefined',
     },
-    'a device does not begin a waiting delta that its views replace': {
-      seed: 763_430_494,
-      code: ' || !isCurrent(delta)',
-    },
     'a delta that arrives while the device is busy is kept': {
       seed: 12,
       code: 'next = isEmpty(delta.delta) ? undefined : delta',

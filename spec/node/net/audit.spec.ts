@@ -45,6 +45,20 @@ describe('Audit entries of closed connections', () => {
   })
 })
 
+describe('Audit entries of foreign pages', () => {
+  it('are one group for each address, whatever origin they name, and leave room for others', async () => {
+    const { audit, events, cut } = open()
+    for (let n = 0; n < 1_000; n++)
+      audit.reportCut({ limit: 'origin', reason: `page of https://${n}`, address: '192.0.2.1', listener: 'ws' })
+    cut('192.0.2.2')
+    await turn()
+    expect(events.map(({ address, reason }) => [address, reason])).toEqual([
+      ['192.0.2.1', 'page of https://0'],
+      ['192.0.2.2', 'limit of 10 connections'],
+    ])
+  })
+})
+
 describe('The limit on audit entries per second', () => {
   it('counts further rejections, and does not hide the logins after them', async () => {
     const { clock, audit, events } = open()

@@ -162,8 +162,9 @@ class DisconnectionAudit {
   }
 
   report(cut: Disconnection): void {
-    const { reason, listener, address, clientId, username } = cut
-    const names = JSON.stringify([listener, reason, address, clientId])
+    const { limit, reason, listener, address, clientId, username } = cut
+    // The client chooses the reason for `origin`, and must not use up the separate groups.
+    const names = JSON.stringify([listener, limit === 'origin' ? limit : reason, address, clientId])
     const isApart = this.#counts.has(names) || this.#counts.size < MAX_SEPARATE
     const key = isApart ? names : listener
     const existing = this.#counts.get(key)
