@@ -18,8 +18,15 @@ import type { bridge } from '../../src/pubsub/bridge/index.js'
 import type { connectPubSub, GroupSendOptions, SendingOptions } from '../../src/pubsub/client/index.js'
 import type { SendOptions, servePubSub, TokenOptions } from '../../src/pubsub/hub/index.js'
 import type { serveConsole } from '../../src/server/console/index.js'
-import type { LoadOptions, RestartOptions } from '../../src/server/host/store-server.js'
-import type { Authenticate, attach, Method, serve, Tokens } from '../../src/server/index.js'
+import type {
+  Authenticate,
+  attach,
+  LoadOptions,
+  Method,
+  RestartOptions,
+  serve,
+  Tokens,
+} from '../../src/server/index.js'
 import type { JetStreamOptions, jetStreamLog } from '../../src/server/log/jetstream/index.js'
 
 /** The names of optional options that do not accept `undefined`. */

@@ -16,12 +16,12 @@ import { type GivenOptions, type OptionTable, text } from '../core/util/options.
 import { ATTACH_OPTIONS, settingsFrom as checkAttachOptions } from '../server/attach/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import type { BrokerLogin, ServeConsoleOptions } from '../server/console/index.js'
-import type { Fault } from '../server/host/store-server.js'
 import {
   type AttachedState,
   type AttachedStore,
   type AttachOptions,
   attach,
+  type Fault,
   type StorageStatus,
 } from '../server/index.js'
 import type { MetricsServer } from '../server/metrics/index.js'

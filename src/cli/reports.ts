@@ -1,7 +1,6 @@
 import { asyncScheduler, bufferTime, filter, map, type Observable, type SchedulerLike } from 'rxjs'
 import { reason, StateStoreError } from '../core/util/errors.js'
-import type { Fault } from '../server/host/store-server.js'
-import type { AuditEvent, StorageStatus } from '../server/index.js'
+import type { AuditEvent, Fault, StorageStatus } from '../server/index.js'
 
 /** Describes a change of the storage status. */
 export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {

@@ -3,9 +3,15 @@ import { type GivenOptions, type OptionTable, text, texts, toggle } from '../cor
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
-import type { SecurityOptions } from '../server/host/security.js'
 import { isLocalOnly } from '../server/host/security.js'
-import { type AuditEvent, firstOf, type LoginRequest, type Method, type StoreServer } from '../server/index.js'
+import {
+  type AuditEvent,
+  firstOf,
+  type LoginRequest,
+  type Method,
+  type SecurityOptions,
+  type StoreServer,
+} from '../server/index.js'
 import { auditTarget, writeAuditLog } from './audit-log.js'
 import type { EventLog } from './event-log.js'
 import { EXIT, Failure } from './failure.js'

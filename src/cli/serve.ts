@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { filter, firstValueFrom, map, merge, type Observable, type Subscription } from 'rxjs'
-import { subscribe } from '../core/diagnostics/index.js'
-import type { LogEvent } from '../core/diagnostics/server-events.js'
+import { type LogEvent, subscribe } from '../core/diagnostics/index.js'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
 import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
@@ -13,13 +12,13 @@ import { warnIfInsecure } from '../server/host/security.js'
 import {
   type AuditEvent,
   type DumpLine,
+  type RecoveryProgress,
   type ServeOptions,
   type StorageStatus,
   type StoreServer,
   serve,
 } from '../server/index.js'
 import type { MetricsServer } from '../server/metrics/index.js'
-import type { RecoveryProgress } from '../server/storage/storage-options.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { checkAuditLog, prepareAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'

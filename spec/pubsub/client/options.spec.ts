@@ -1,6 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { UrlSource } from '../../../src/pubsub/client/driver.js'
-import { connectPubSub, type PubSubClient, type PubSubOptions } from '../../../src/pubsub/client/index.js'
+import {
+  connectPubSub,
+  type PubSubClient,
+  type PubSubOptions,
+  type UrlSource,
+} from '../../../src/pubsub/client/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 const NOWHERE = 'ws://127.0.0.1:1/client/hubs/h'

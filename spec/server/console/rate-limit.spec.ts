@@ -45,11 +45,11 @@ describe('The rate limit of the console', () => {
     const { callApi, server, events } = await open()
     const foreign = { ...FAR, origin: 'https://evil.example' }
     expect((await callApi('/api/cut', { ...foreign, authorization: `Bearer ${server.token}` })).status).toBe(403)
-    expect((await callApi('/api/store', { ...FAR, host: 'evil.example' })).status).toBe(403)
-    const cut = { event: 'cut', listener: 'console', address: '192.0.2.1', count: 1 }
+    expect((await callApi('/api/store', { 'x-forwarded-for': '192.0.2.2', host: 'evil.example' })).status).toBe(403)
+    const cut = { event: 'cut', listener: 'console', count: 1 }
     expect(events).toMatchObject([
-      { ...cut, reason: `page of https://evil.example at 127.0.0.1:${server.port}` },
-      { ...cut, reason: 'page of unknown origin at evil.example' },
+      { ...cut, address: '192.0.2.1', reason: `page of https://evil.example at 127.0.0.1:${server.port}` },
+      { ...cut, address: '192.0.2.2', reason: 'page of unknown origin at evil.example' },
     ])
   })
 

@@ -1,7 +1,7 @@
 import { config } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { subscribe } from '../../../src/core/diagnostics/index.js'
-import type { RequestReport } from '../../../src/server/service/store-service.js'
+import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { recordWarnings } from '../../support/process-warnings.js'

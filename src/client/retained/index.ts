@@ -17,7 +17,7 @@ import {
 } from './options.js'
 import { TopicKeySync } from './topic-key-sync.js'
 
-export type { RetainedOptions, RetainedStatus } from './options.js'
+export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.js'
 
 const MAX_PACKET_BYTES = 16 * 1024 * 1024
 const RECEIVE_MAXIMUM = 1_024

@@ -12,7 +12,18 @@ import type {
 import { callSubscriber } from './subscriber-error.js'
 import type { TracingStep } from './tracing-channel.js'
 
-export type { RequestTrace } from './client-events.js'
+export type { ClientWatchEvent, ConnectionEvent, LeaseEvent, RequestTrace, WatchFreshness } from './client-events.js'
+export type {
+  ConnectionLimit,
+  LogEvent,
+  ServerAccessEvent,
+  ServerChangeEvent,
+  ServerConnectionEvent,
+  ServerDropEvent,
+  ServerPublishEvent,
+  ServerRequestTrace,
+} from './server-events.js'
+export type { TracingStep } from './tracing-channel.js'
 
 /** The events of clients and stores, by the name of their channel. */
 export type DiagnosticEvents = {

@@ -13,8 +13,9 @@ export {
   TimeoutError,
 } from '../../core/util/errors.js'
 export type { ItemResult } from '../../core/util/item-result.js'
-export type { Payload } from '../wire/frames.js'
+export type { AckError, Payload } from '../wire/frames.js'
 export { connectPubSub, type PubSubOptions } from './connect-pubsub.js'
+export type { UrlSource } from './driver.js'
 export type { GroupMessage, PubSubStatus, ReconnectStrategy, SendResult, ServerMessage } from './events.js'
 export { type Gap, Group } from './group.js'
 export { PubSubRefusedError } from './in-flight-request.js'

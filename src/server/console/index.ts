@@ -5,6 +5,7 @@ import type { StoreServer } from '../host/store-server.js'
 import type { ConsoleOptions } from './console-options.js'
 import { ConsoleServer } from './console-server.js'
 
+export type { GivenServer } from '../../node/net/http.js'
 export type { ConsoleServer } from './console-server.js'
 export type { BrokerLogin } from './contract.js'
 

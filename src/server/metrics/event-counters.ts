@@ -1,13 +1,13 @@
-import { subscribe } from '../../core/diagnostics/index.js'
-import type {
-  ConnectionLimit,
-  LogEvent,
-  ServerAccessEvent,
-  ServerConnectionEvent,
-  ServerDropEvent,
-  ServerPublishEvent,
-  ServerRequestTrace,
-} from '../../core/diagnostics/server-events.js'
+import {
+  type ConnectionLimit,
+  type LogEvent,
+  type ServerAccessEvent,
+  type ServerConnectionEvent,
+  type ServerDropEvent,
+  type ServerPublishEvent,
+  type ServerRequestTrace,
+  subscribe,
+} from '../../core/diagnostics/index.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Distribution, MetricsRegistry, Sample } from './registry.js'
 
