@@ -140,7 +140,8 @@ export class ForeignMessageReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #limiter: ReportLimiter<undefined>
   readonly #report: (error: unknown) => void
-  #withheld: { readonly position: number; readonly why: string; readonly at: number } | undefined
+  #withheld: { readonly position: number; readonly why: string } | undefined
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(clock: Pick<Clock, 'monotonic'>, report: (error: unknown) => void) {
     this.#clock = clock
@@ -150,16 +151,19 @@ export class ForeignMessageReporter {
 
   add(position: number, why: string): void {
     const earlier = this.#limiter.admit(undefined)
-    this.#withheld = earlier === undefined ? { position, why, at: this.#clock.monotonic() } : undefined
-    if (earlier !== undefined) this.#report(foreignMessageError(position, why, earlier))
+    this.#withheld = earlier === undefined ? { position, why } : undefined
+    if (earlier === undefined) return
+    this.#reportedAt = this.#clock.monotonic()
+    this.#report(foreignMessageError(position, why, earlier))
   }
 
   /** Reports the last message that was held back if the interval has passed. Called periodically. */
   flush(): void {
-    if (this.#withheld === undefined) return
-    const { position, why, at } = this.#withheld
-    if (this.#clock.monotonic() - at < REPORT_INTERVAL_MS) return
+    const now = this.#clock.monotonic()
+    if (this.#withheld === undefined || now - this.#reportedAt < REPORT_INTERVAL_MS) return
+    const { position, why } = this.#withheld
     this.#withheld = undefined
+    this.#reportedAt = now
     // The count includes the message that is reported.
     this.#report(foreignMessageError(position, why, (this.#limiter.admit(undefined) ?? 1) - 1))
   }
