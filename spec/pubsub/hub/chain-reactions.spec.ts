@@ -9,7 +9,7 @@ import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { VirtualLink } from '../support/virtual-link.js'
 
-/** A number of sessions whose endings, one within another, no stack holds. */
+/** If the end of each session ended the next one within the same call, this number would overflow the stack. */
 const MANY = 3_000
 const codec = new SharedCodec(jsonHubCodec)
 const messageOf = (data: unknown) => ({ type: 'serverMessage', payload: { dataType: 'json', data } }) as const
