@@ -76,6 +76,32 @@ describe('The limit on audit entries per second', () => {
     ])
   })
 
+  it('reports the number of suppressed events after a second without further ones', async () => {
+    const { clock, audit, events } = open()
+    for (let n = 0; n < 1_000; n++) audit.report({ event: 'login', outcome: 'refused' })
+    for (let n = 0; n < 300; n++) audit.report({ event: 'order' })
+    clock.advance(1_000)
+    await turn()
+    expect(events.slice(400)).toEqual([
+      { event: 'suppressed', count: 800 },
+      { event: 'suppressed', count: 100 },
+    ])
+    clock.advance(5_000)
+    audit.report({ event: 'login', outcome: 'refused' })
+    await turn()
+    expect(events.slice(402)).toEqual([{ event: 'login', outcome: 'refused' }])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('reports the number of suppressed events when the log closes', async () => {
+    const { clock, audit, events } = open()
+    for (let n = 0; n < 1_000; n++) audit.report({ event: 'login', outcome: 'refused' })
+    audit.close()
+    await turn()
+    expect(events.slice(200)).toEqual([{ event: 'suppressed', count: 800 }])
+    expect(clock.pending).toBe(0)
+  })
+
   it('also holds for other events, such as operations', async () => {
     const { audit, events } = open()
     for (let n = 0; n < 1_000; n++) audit.report({ event: 'order', target: '/api/dump' })

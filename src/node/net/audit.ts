@@ -3,6 +3,7 @@ import { serverAccessChannel, serverConnectionChannel } from '../../core/diagnos
 import type { ConnectionLimit } from '../../core/diagnostics/server-events.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ReportLimiter } from '../../core/util/report-limiter.js'
+import { Timer } from '../../core/util/timer.js'
 import { ReportSubject } from './report-subject.js'
 
 /**
@@ -43,6 +44,7 @@ export type AccessReport = Omit<AuditEvent, 'time' | 'event' | 'count'> & {
  * limits are separate so that rejections cannot hide the login that follows them.
  */
 const MAX_EVENTS_PER_SECOND = 200
+const KINDS = ['rejection', 'other'] as const
 const SECOND_MS = 1_000
 const MAX_TEXT_LENGTH = 256
 
@@ -51,11 +53,15 @@ export class Audit {
   readonly #events$ = new ReportSubject<AuditEvent>(count => ({ time: this.#time(), event: 'suppressed', count }))
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
-  readonly #limiter: ReportLimiter<'rejection' | 'other'>
+  readonly #limiter: ReportLimiter<(typeof KINDS)[number]>
+  readonly #suppressed = { rejection: 0, other: 0 }
+  /** Reports the number of suppressed events if no event follows that would. */
+  readonly #suppressionTimer: Timer
 
   constructor(clock: Clock) {
     this.#clock = clock
     this.#limiter = new ReportLimiter(clock, SECOND_MS, MAX_EVENTS_PER_SECOND)
+    this.#suppressionTimer = new Timer(clock)
     this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.#log(event))
   }
 
@@ -71,9 +77,13 @@ export class Audit {
 
   #log(event: Omit<AuditEvent, 'time'>): void {
     if (!this.#events$.observed) return
-    const count = this.#limiter.admit(isRejection(event) ? 'rejection' : 'other')
-    if (count === undefined) return
-    if (count > 0) this.#emit({ event: 'suppressed', count })
+    const kind = isRejection(event) ? 'rejection' : 'other'
+    if (this.#limiter.admit(kind) === undefined) {
+      this.#suppressed[kind]++
+      if (!this.#suppressionTimer.isSet) this.#suppressionTimer.set(SECOND_MS, () => this.#reportAllSuppressed())
+      return
+    }
+    this.#reportSuppressed(kind)
     this.#emit(event)
   }
 
@@ -88,7 +98,19 @@ export class Audit {
 
   close(): void {
     this.#disconnectionAudit.close()
+    this.#suppressionTimer.cancel()
+    this.#reportAllSuppressed()
     this.#events$.complete()
+  }
+
+  #reportAllSuppressed(): void {
+    for (const kind of KINDS) this.#reportSuppressed(kind)
+  }
+
+  #reportSuppressed(kind: (typeof KINDS)[number]): void {
+    const count = this.#suppressed[kind]
+    this.#suppressed[kind] = 0
+    if (count > 0) this.#emit({ event: 'suppressed', count })
   }
 
   #emit(event: Omit<AuditEvent, 'time'>): void {
