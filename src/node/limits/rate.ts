@@ -1,4 +1,6 @@
-/** The burst allowance: the time that a quiet sender may be ahead of its rate, ms. */
+import { SweptMap } from './swept-map.js'
+
+/** The default burst allowance: the time that a quiet sender may be ahead of its rate, ms. */
 const BURST_MS = 1_000
 
 /**
@@ -14,15 +16,17 @@ const BURST_MS = 1_000
  */
 export class RateLimiter {
   readonly #perMs: number
+  readonly #burstMs: number
   /** Time from which the sender is within its rate again, ms of the monotonic clock. */
   #readyAt = Number.NEGATIVE_INFINITY
 
-  constructor(perSecond: number) {
+  constructor(perSecond: number, burstMs = BURST_MS) {
     this.#perMs = perSecond / 1_000
+    this.#burstMs = burstMs
   }
 
   charge(amount: number, now: number): void {
-    this.#readyAt = Math.max(this.#readyAt, now - BURST_MS) + amount / this.#perMs
+    this.#readyAt = Math.max(this.#readyAt, now - this.#burstMs) + amount / this.#perMs
   }
 
   wait(now: number): number {
@@ -31,52 +35,34 @@ export class RateLimiter {
 
   /** Returns the amount that can be charged without a wait. The amount is negative while the sender must wait. */
   available(now: number): number {
-    return (now - Math.max(this.#readyAt, now - BURST_MS)) * this.#perMs
+    return (now - Math.max(this.#readyAt, now - this.#burstMs)) * this.#perMs
   }
 
   isIdle(now: number): boolean {
-    return this.#readyAt <= now - BURST_MS
+    return this.#readyAt <= now - this.#burstMs
   }
 }
-
-/** Minimum size at which expired entries are swept. */
-const MIN_SWEEP_SIZE = 1_024
 
 /**
  * One {@link RateLimiter} per name, such as an address. Idle limiters are dropped.
  *
  * @example
  * ```ts
- * rates.of('192.0.2.1').charge(1, now)
+ * rates.of('192.0.2.1', now).charge(1, now)
  * ```
  */
 export class KeyedRateLimiter {
   readonly #perSecond: number
-  readonly #now: () => number
-  readonly #rates = new Map<string, RateLimiter>()
-  #sweepAt = MIN_SWEEP_SIZE
+  readonly #burstMs: number
+  readonly #rates = new SweptMap<RateLimiter>((rate, now) => rate.isIdle(now))
 
-  constructor(perSecond: number, now: () => number) {
+  constructor(perSecond: number, burstMs = BURST_MS) {
     this.#perSecond = perSecond
-    this.#now = now
+    this.#burstMs = burstMs
   }
 
-  get size(): number {
-    return this.#rates.size
-  }
-
-  of(name: string): RateLimiter {
-    const existing = this.#rates.get(name)
-    if (existing !== undefined) return existing
-    if (this.#rates.size >= this.#sweepAt) this.#sweep()
-    const rate = new RateLimiter(this.#perSecond)
-    this.#rates.set(name, rate)
-    return rate
-  }
-
-  #sweep(): void {
-    const now = this.#now()
-    for (const [name, rate] of this.#rates) if (rate.isIdle(now)) this.#rates.delete(name)
-    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * this.#rates.size)
+  /** @param now - ms of the monotonic clock. The limiter is valid until the next call. */
+  of(name: string, now: number): RateLimiter {
+    return this.#rates.getOrAdd(name, now, () => new RateLimiter(this.#perSecond, this.#burstMs))
   }
 }

@@ -41,7 +41,7 @@ export class ClientHandshakes {
 
   constructor(clock: Pick<Clock, 'monotonic' | 'schedule'> = systemClock) {
     this.#clock = clock
-    this.#rates = new KeyedRateLimiter(MAX_UNTRUSTED_MS_PER_SECOND, () => clock.monotonic())
+    this.#rates = new KeyedRateLimiter(MAX_UNTRUSTED_MS_PER_SECOND)
   }
 
   /** Limits the handshakes of a server that requests certificates. */
@@ -63,7 +63,8 @@ export class ClientHandshakes {
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
     // The TLS connection, which inherits this, decides when the socket ends.
     socket.allowHalfOpen = true
-    return new HandshakeStream(socket, this.#rates.of(networkOf(socket.remoteAddress ?? '')), this.#clock)
+    const network = networkOf(socket.remoteAddress ?? '')
+    return new HandshakeStream(socket, () => this.#rates.of(network, this.#clock.monotonic()), this.#clock)
   }
 }
 
@@ -79,7 +80,7 @@ function describeEnds(
 /** The stream between a socket and its TLS connection. It is transparent after the handshake. */
 class HandshakeStream extends Duplex {
   readonly socket: Socket
-  readonly #rate: RateLimiter
+  readonly #rateOf: () => RateLimiter
   readonly #clock: Pick<Clock, 'monotonic' | 'schedule'>
   #isSecure = false
   #bytes = 0
@@ -87,10 +88,10 @@ class HandshakeStream extends Duplex {
   #isFree = false
   readonly #pause: Timer
 
-  constructor(socket: Socket, rate: RateLimiter, clock: Pick<Clock, 'monotonic' | 'schedule'>) {
+  constructor(socket: Socket, rateOf: () => RateLimiter, clock: Pick<Clock, 'monotonic' | 'schedule'>) {
     super({ allowHalfOpen: true })
     this.socket = socket
-    this.#rate = rate
+    this.#rateOf = rateOf
     this.#clock = clock
     this.#pause = new Timer(clock)
     socket.on('data', (chunk: Uint8Array) => this.#read(chunk))
@@ -163,7 +164,7 @@ class HandshakeStream extends Duplex {
 
   /** Delays the processing of a chunk until the address is within its time. */
   #delay(chunk: Uint8Array): boolean {
-    const waitMs = this.#rate.wait(this.#clock.monotonic())
+    const waitMs = this.#rateOf().wait(this.#clock.monotonic())
     if (waitMs === 0) return false
     this.socket.pause()
     this.#pause.set(waitMs, () => {
@@ -178,10 +179,10 @@ class HandshakeStream extends Duplex {
     const startedAt = this.#clock.monotonic()
     this.#feed(chunk)
     const now = this.#clock.monotonic()
-    if (this.#isFree) this.#rate.charge(-this.#costMs, now)
+    if (this.#isFree) this.#rateOf().charge(-this.#costMs, now)
     else {
       this.#costMs += now - startedAt
-      this.#rate.charge(now - startedAt, now)
+      this.#rateOf().charge(now - startedAt, now)
     }
   }
 

@@ -27,15 +27,15 @@ export class HttpRateLimiter {
     this.#listener = listener
     this.#trustProxy = trustProxy
     this.#throttle = new LoginThrottle(clock)
-    this.#keyedRateLimiter = new KeyedRateLimiter(MAX_REQUESTS_PER_SECOND, () => clock.monotonic())
+    this.#keyedRateLimiter = new KeyedRateLimiter(MAX_REQUESTS_PER_SECOND)
   }
 
   /** Counts a request without the token. Throws {@link HttpProblem} if a remote address sends too many of them. */
   limitUnauthenticated(request: IncomingMessage): void {
     const address = this.#addressOf(request)
     if (isThisMachine(address)) return
-    const rate = this.#keyedRateLimiter.of(networkOf(address))
     const now = this.#clock.monotonic()
+    const rate = this.#keyedRateLimiter.of(networkOf(address), now)
     const wait = rate.wait(now)
     if (wait > 0) throw rateProblem('Too many requests', wait)
     rate.charge(1, now)

@@ -1,5 +1,6 @@
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import type { DeferredTasks } from '../../core/util/deferred-tasks.js'
+import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import type { HubLink } from './hub-link.js'
 import type { NumberedFrame } from './shared-codec.js'
 
@@ -7,12 +8,13 @@ import type { NumberedFrame } from './shared-codec.js'
 const MAX_PAUSE_MS = 4_000
 
 /**
- * The limits in ms on the time that senders may wait for the members of one owner, and that one sender may wait for all
- * members.
+ * The time that senders may wait for the members of one owner, and that one sender may wait for all members: the
+ * recovery in ms per second, and the time in ms after which all of the limit, 30 s and 60 s, has recovered.
  */
-const PAUSE_LIMITS_MS = { member: 30_000, sender: 60_000 }
-/** The share of the elapsed time by which used pause time recovers. */
-const RECOVERY_RATES = { member: 1 / 4, sender: 1 / 2 }
+const PAUSE_RATES = { member: [250, 120_000], sender: [500, 120_000] } as const
+
+const isExhausted = (pauses: KeyedRateLimiter, name: string, now: number): boolean =>
+  pauses.of(name, now).available(now) <= 0
 
 /** A session as a sender that may be paused, and as a member for which senders wait. */
 export interface Participant {
@@ -52,8 +54,8 @@ export class Backpressure {
   readonly #deadlines = new DeadlineQueue<Pause>()
   readonly #held = new Map<Participant, Pause>()
   readonly #pauses = new Map<Participant, Set<Pause>>()
-  readonly #memberBudget = new PauseBudget(PAUSE_LIMITS_MS.member, RECOVERY_RATES.member)
-  readonly #senderBudget = new PauseBudget(PAUSE_LIMITS_MS.sender, RECOVERY_RATES.sender)
+  readonly #memberPauses = new KeyedRateLimiter(...PAUSE_RATES.member)
+  readonly #senderPauses = new KeyedRateLimiter(...PAUSE_RATES.sender)
   readonly #pausedSince = new Map<Participant, number>()
   readonly #deferredTasks: DeferredTasks
   #lagging: readonly Participant[] = []
@@ -113,7 +115,7 @@ export class Backpressure {
   ): boolean {
     const member = this.#slowest(lagging, now)
     const held = this.#held.get(sender)
-    if (member === undefined || held?.link === link || this.#senderBudget.isExhausted(sender.connectionId, now))
+    if (member === undefined || held?.link === link || isExhausted(this.#senderPauses, sender.connectionId, now))
       return false
     // The sender has recovered its session over another link.
     if (held) this.#end(held, now)
@@ -132,7 +134,7 @@ export class Backpressure {
     let slowest: Participant | undefined
     for (const member of lagging) {
       if (this.#held.get(member)?.link.isReadPaused || member.lag.isStalled(MAX_PAUSE_MS, now)) continue
-      if (this.#memberBudget.isExhausted(member.owner, now)) continue
+      if (isExhausted(this.#memberPauses, member.owner, now)) continue
       if (slowest === undefined || member.fillRatio > slowest.fillRatio) slowest = member
     }
     return slowest
@@ -159,9 +161,9 @@ export class Backpressure {
 
   /** Charges a pause. Time during which several senders wait for a member is charged to the member once. */
   #charge({ sender, member, startedAt: began }: Pause, isLast: boolean, now: number): void {
-    this.#senderBudget.charge(sender.connectionId, now - began, now)
+    this.#senderPauses.of(sender.connectionId, now).charge(now - began, now)
     if (!isLast) return
-    this.#memberBudget.charge(member.owner, now - (this.#pausedSince.get(member) ?? now), now)
+    this.#memberPauses.of(member.owner, now).charge(now - (this.#pausedSince.get(member) ?? now), now)
     this.#pausedSince.delete(member)
   }
 }
@@ -269,57 +271,4 @@ function addToAmounts(groups: Map<string | undefined, Amount>, { group, size }: 
   amount.bytes += sign * size
   if (amount.messages === 0) groups.delete(group)
   else groups.set(group, amount)
-}
-
-const MIN_SWEEP_SIZE = 1_024
-
-interface UsedPauseTime {
-  amountMs: number
-  at: number
-}
-
-/**
- * Limits the time that each name may cost others to a fixed amount, which recovers with a share of the elapsed time.
- *
- * @example
- * ```ts
- * const budget = new PauseBudget(30_000, 1 / 4)
- * budget.charge('ann', 30_000, now)
- * // true; false after any further time
- * budget.isExhausted('ann', now)
- * ```
- */
-export class PauseBudget {
-  readonly #limitMs: number
-  readonly #recoveryRate: number
-  readonly #used = new Map<string, UsedPauseTime>()
-  #sweepAt = MIN_SWEEP_SIZE
-
-  /**
-   * @param limitMs - amount that exhausts the budget
-   * @param recoveryRate - share of the elapsed time by which the budget recovers
-   */
-  constructor(limitMs: number, recoveryRate: number) {
-    this.#limitMs = limitMs
-    this.#recoveryRate = recoveryRate
-  }
-
-  isExhausted(name: string, now: number): boolean {
-    return this.#usedMs(name, now) >= this.#limitMs
-  }
-
-  charge(name: string, amountMs: number, now: number): void {
-    if (this.#used.size >= this.#sweepAt) this.#sweep(now)
-    this.#used.set(name, { amountMs: this.#usedMs(name, now) + amountMs, at: now })
-  }
-
-  #usedMs(name: string, now: number): number {
-    const used = this.#used.get(name)
-    return used === undefined ? 0 : Math.max(0, used.amountMs - (now - used.at) * this.#recoveryRate)
-  }
-
-  #sweep(now: number): void {
-    for (const name of this.#used.keys()) if (this.#usedMs(name, now) === 0) this.#used.delete(name)
-    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * this.#used.size)
-  }
 }

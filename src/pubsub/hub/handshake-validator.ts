@@ -156,12 +156,11 @@ export interface RecoveredSession {
 export class RecoveryGuard {
   readonly #clock: Clock
   readonly #loginGuard: LoginGuard
-  readonly #failed: KeyedRateLimiter
+  readonly #failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND)
 
   constructor(clock: Clock, loginGuard: LoginGuard) {
     this.#clock = clock
     this.#loginGuard = loginGuard
-    this.#failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND, () => clock.monotonic())
   }
 
   /** Audits a recovery, which comes from the session's client or from a client that stole the session's token. */
@@ -190,7 +189,7 @@ export class RecoveryGuard {
     const address = this.#loginGuard.addressOf(request)
     if (isThisMachine(address)) return undefined
     const now = this.#clock.monotonic()
-    const rate = this.#failed.of(networkOf(address))
+    const rate = this.#failed.of(networkOf(address), now)
     const wait = rate.wait(now)
     if (wait > 0) return { status: 429, text: `Too many recoveries failed; wait ${Math.ceil(wait / 1_000)} s` }
     rate.charge(1, now)

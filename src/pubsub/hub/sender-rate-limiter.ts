@@ -55,9 +55,8 @@ export class SenderRateLimiter {
 
   constructor({ maxFrameRatePerUser, maxByteRatePerUser }: SenderRateLimits, clock: Clock) {
     this.#clock = clock
-    const now = (): number => clock.monotonic()
-    this.#frames = new KeyedRateLimiter(maxFrameRatePerUser, now)
-    this.#bytes = new KeyedRateLimiter(maxByteRatePerUser, now)
+    this.#frames = new KeyedRateLimiter(maxFrameRatePerUser)
+    this.#bytes = new KeyedRateLimiter(maxByteRatePerUser)
     this.#timeouts = new Timeouts(clock, sender => sender.resume())
   }
 
@@ -86,13 +85,13 @@ export class SenderRateLimiter {
 
   #waitMs(name: string): number {
     const now = this.#clock.monotonic()
-    return Math.max(this.#frames.of(name).wait(now), this.#bytes.of(name).wait(now))
+    return Math.max(this.#frames.of(name, now).wait(now), this.#bytes.of(name, now).wait(now))
   }
 
   #charge(name: string, frames: number, bytes: number): void {
     const now = this.#clock.monotonic()
-    this.#frames.of(name).charge(frames, now)
-    this.#bytes.of(name).charge(bytes, now)
+    this.#frames.of(name, now).charge(frames, now)
+    this.#bytes.of(name, now).charge(bytes, now)
   }
 }
 

@@ -79,7 +79,7 @@ describe('QuotaAccounts', () => {
     const pacers = accounts.rateAccountsOf(FAR)
     const tempo = new ReadThrottle({ clock, timeouts }, pacers, () => undefined)
     const others = (): void => {
-      for (let i = 0; i < 5_000; i++) accounts.of(ownerOf(`poor ${i}`), FAR)
+      for (let i = 0; i < 5_000; i++) accounts.rateAccountsOf(`10.0.${i >> 8}.${i & 255}`)
     }
     others()
     expect(accounts.rateAccountsOf(FAR)[0]).toBe(pacers[0])

@@ -3,6 +3,7 @@ import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isThisMachine, networkOf } from '../../../node/limits/network.js'
 import { RateLimiter } from '../../../node/limits/rate.js'
+import { SweptMap } from '../../../node/limits/swept-map.js'
 
 /** The quotas of one account. `Infinity` means unlimited. */
 export interface AccountQuotas {
@@ -206,8 +207,6 @@ export function admitConnection(account: QuotaAccount | undefined, isTakeover: b
   }
 }
 
-const MIN_SWEEP_SIZE = 1_024
-
 export class QuotaAccounts {
   readonly subscriptions: BoundedCounter
   readonly maxUserProperties: number
@@ -215,9 +214,8 @@ export class QuotaAccounts {
   readonly #quotas: BrokerQuotas
   readonly #now: () => number
   readonly #hasTotalRateLimit: boolean
-  readonly #principals = new Map<string, QuotaAccount>()
-  readonly #addresses = new Map<string, QuotaAccount>()
-  #sweepAt = MIN_SWEEP_SIZE
+  readonly #principals = new SweptMap<QuotaAccount>(isIdle)
+  readonly #addresses = new SweptMap<QuotaAccount>(isIdle)
 
   constructor(quotas: BrokerQuotas, now: () => number) {
     this.#quotas = quotas
@@ -254,35 +252,17 @@ export class QuotaAccounts {
 
   #principalAccount(name: string): QuotaAccount {
     const { principal } = this.#quotas
-    return this.#accountIn(this.#principals, name, principal, principal)
+    return this.#principals.getOrAdd(name, this.#now(), () => new QuotaAccount(name, principal, principal, this.#now))
   }
 
   #addressAccount(name: string): QuotaAccount {
-    return this.#accountIn(this.#addresses, name, UNLIMITED_COUNTS, this.#quotas.address)
-  }
-
-  #accountIn(
-    accounts: Map<string, QuotaAccount>,
-    name: string,
-    quotas: AccountQuotas,
-    rates: RateQuotas,
-  ): QuotaAccount {
-    const known = accounts.get(name)
-    if (known !== undefined) return known
-    if (this.#principals.size + this.#addresses.size >= this.#sweepAt) this.#sweep()
-    const account = new QuotaAccount(name, quotas, rates, this.#now)
-    accounts.set(name, account)
-    return account
-  }
-
-  /** Removes idle accounts. The next sweep runs when their number has doubled. */
-  #sweep(): void {
-    const now = this.#now()
-    for (const accounts of [this.#principals, this.#addresses])
-      for (const [name, account] of accounts) if (account.isIdle(now)) accounts.delete(name)
-    this.#sweepAt = Math.max(MIN_SWEEP_SIZE, 2 * (this.#principals.size + this.#addresses.size))
+    const { address } = this.#quotas
+    const create = (): QuotaAccount => new QuotaAccount(name, UNLIMITED_COUNTS, address, this.#now)
+    return this.#addresses.getOrAdd(name, this.#now(), create)
   }
 }
+
+const isIdle = (account: QuotaAccount, now: number): boolean => account.isIdle(now)
 
 const isForeign = (address: string | undefined): address is string =>
   address !== undefined && address !== '' && !isThisMachine(address)
