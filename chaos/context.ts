@@ -1,7 +1,7 @@
 import type { StateStore } from 'rx-statestore'
 import type { Violations } from '../harness/judges/violations.js'
-import type { Ports } from './free-ports.js'
 import type { Recorder } from './recorder.js'
+import type { Ports } from './store-ports.js'
 import type { Tally } from './tally.js'
 
 export interface ChaosContext {

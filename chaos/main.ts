@@ -1,12 +1,12 @@
 // This program runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
 
 import { join } from 'node:path'
+import { freePorts } from '../harness/free-port.js'
 import { findLeaseViolations } from '../harness/judges/leases.js'
 import { Link } from '../harness/link.js'
 import { checkDirectory } from '../src/server/storage/directory.js'
 import { excessOf, trackClients } from './client-resources.js'
 import { FAULT_INTERVAL_MS, FaultInjector, type Restartable } from './fault-injector.js'
-import { findFreePorts } from './free-ports.js'
 import { judge, readJournals } from './judge.js'
 import { type LeaseHoldings, Leases } from './leases.js'
 import { AttachedStore, hasMosquitto } from './mosquitto.js'
@@ -41,7 +41,7 @@ const run = new Run(seed)
 const { violations, random, directory, tally } = run
 trackClients()
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
-const [port = 0, wsPort = 0] = await findFreePorts(2)
+const [port = 0, wsPort = 0] = await freePorts(2)
 const ports = { port, wsPort }
 const context = {
   violations,

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Link } from '../harness/link.js'
 import { MOSQUITTO_CONFIGURATION } from '../harness/mosquitto-configuration.js'
-import type { Ports } from './free-ports.js'
 import { ManagedProcess, startProgram } from './managed-process.js'
 import type { Run } from './run.js'
+import type { Ports } from './store-ports.js'
 import type { StoreProcess } from './store-process.js'
 
 export const hasMosquitto = () => spawnSync('mosquitto', ['-h']).error === undefined

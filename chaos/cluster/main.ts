@@ -3,16 +3,17 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePorts } from '../../harness/free-port.js'
 import { findLeaseViolations } from '../../harness/judges/leases.js'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
 import { FAULT_INTERVAL_MS, FaultInjector } from '../fault-injector.js'
-import { findFreePorts, storePortsOf } from '../free-ports.js'
 import { type LeaseHoldings, Leases } from '../leases.js'
 import { Participant } from '../participant.js'
 import { RandomInterval, until } from '../random-interval.js'
 import { Recorder } from '../recorder.js'
 import { Run, readOptions } from '../run.js'
 import { converge, settle } from '../settle.js'
+import { storePortsOf } from '../store-ports.js'
 import { Incidents } from './incidents.js'
 import { judgeLog } from './judge-log.js'
 import { checkLinearizability, checkNodes, readLast } from './judgement.js'
@@ -56,7 +57,7 @@ console.log(
 const run = new Run(seed)
 const { violations, random, directory, tally } = run
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
-const ports = await findFreePorts(2 * (SERVERS + NODES))
+const ports = await freePorts(2 * (SERVERS + NODES))
 const nats = new NatsServers(program, run, ports.splice(0, 2 * SERVERS))
 const nodes = new StoreNodes(run, 'chaos', storePortsOf(ports), nats.ports)
 const audit = new LogAudit(join(directory, 'log.jsonl'), violations)

@@ -1,5 +1,5 @@
-import type { Ports } from '../free-ports.js'
 import type { Run } from '../run.js'
+import type { Ports } from '../store-ports.js'
 import { StoreProcess } from '../store-process.js'
 import { Mesh } from './mesh.js'
 

@@ -2,6 +2,7 @@ import type { PubSubClient } from 'rx-statestore/pubsub'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Hub, PubSubServer } from 'rx-statestore/pubsub/server'
 import { servePubSub } from 'rx-statestore/pubsub/server'
+import { freePort } from '../../harness/free-port.js'
 import type { HubRecord } from '../../harness/judges/hub-recording.js'
 import { now } from '../now.js'
 import { until } from '../random-interval.js'
@@ -55,6 +56,7 @@ export class HubHost {
       this.#open = () => resolve(undefined)
     })
     this.run++
+    this.#port ||= await freePort()
     this.#server = await servePubSub({
       port: this.#port,
       retention: RETENTION_MS,
@@ -65,7 +67,6 @@ export class HubHost {
         return { userId, roles: ROLES }
       },
     })
-    this.#port = this.#server.port
     this.#listen(this.#server.hub('chaos'))
     await this.#connectWitnesses(this.#server.hub('chaos'))
     this.#open()

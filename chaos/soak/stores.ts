@@ -1,12 +1,13 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Authority } from '../../harness/certificates.js'
+import { freePorts } from '../../harness/free-port.js'
 import { natsServer } from '../../scripts/nats-server.js'
 import { NatsServers } from '../cluster/nats.js'
-import { findFreePorts, storePortsOf } from '../free-ports.js'
 import type { Resources } from '../resources.js'
 import type { Run } from '../run.js'
 import type { StoreOptions } from '../store-main.js'
+import { storePortsOf } from '../store-ports.js'
 import { StoreProcess } from '../store-process.js'
 
 export interface Address {
@@ -37,7 +38,7 @@ const addressesOf = ({ port = 0, wsPort = 0, tls }: StoreOptions): Address[] => 
 /** Starts one store that listens with TLS. @param data - its directory, or `undefined` for a store in memory */
 export async function startStore(run: Run, data: string | undefined): Promise<StoreUnderTest> {
   const authority = new Authority('/CN=Soak')
-  const [port = 0, wsPort = 0] = await findFreePorts(2)
+  const [port = 0, wsPort = 0] = await freePorts(2)
   const options = { port, wsPort, tls: authority.issue('/CN=localhost'), ...(data !== undefined && { data }) }
   const store = new StoreProcess('the store', run, () => options)
   await store.start()
@@ -55,7 +56,7 @@ export async function startCluster(run: Run): Promise<StoreUnderTest> {
   const program = natsServer()
   if (program === undefined) throw new Error('There is no nats-server')
   const authority = new Authority('/CN=Soak')
-  const ports = await findFreePorts(4 * NODES)
+  const ports = await freePorts(4 * NODES)
   const nats = new NatsServers(program, run, ports.splice(0, 2 * NODES))
   await nats.start()
   const servers = nats.ports.map(port => `nats://127.0.0.1:${port}`)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../harness/free-port.js'
 import manifest from '../../package.json' with { type: 'json' }
-import { freePort } from '../support/free-port.js'
 import { execute } from './test-io.js'
 
 const COMMANDS = [

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { freePort } from '../support/free-port.js'
+import { freePort } from '../../harness/free-port.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 

@@ -8,6 +8,7 @@ import { utf8 } from '../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../src/core/util/clock.js'
 import type { Environment } from '../../src/node/environment.js'
 import { type ServeOptions, type StoreServer, serve } from '../../src/server/index.js'
+import { claimedPorts } from '../support/claimed-ports.js'
 
 /** The time of the test's clock, which is a quarter past noon in the local time zone. */
 export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()
@@ -145,9 +146,9 @@ export async function execute(args: readonly string[], world: TestWorld = {}): P
   return { code, stdout: stdout.text, stderr: stderr.text, bytes: stdout.bytes }
 }
 
-/** Opens a store on free ports, which closes at the end of the test. */
+/** Opens a store on claimed ports, which closes at the end of the test. */
 export async function openStore(options: ServeOptions = {}): Promise<StoreServer> {
-  const store = await serve({ port: 0, wsPort: 0, ...options })
+  const store = await serve({ ...(await claimedPorts()), ...options })
   onTestFinished(async () => store.close())
   return store
 }

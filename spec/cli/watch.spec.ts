@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../harness/free-port.js'
 import { utf8 } from '../../src/core/util/bytes.js'
-import { freePort } from '../support/free-port.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from './free-port.js'
+import { freePort } from '../../harness/free-port.js'
 import { RunningProgram } from './running-program.js'
 import { temporaryFolder } from './temporary-folder.js'
 

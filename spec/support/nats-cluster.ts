@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { freePorts } from './free-port.js'
+import { freePorts } from '../../harness/free-port.js'
 import { RunningProgram } from './running-program.js'
 import { NATS_SERVER } from './services.js'
 import { temporaryFolder } from './temporary-folder.js'

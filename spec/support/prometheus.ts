@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
-import { freePorts } from './free-port.js'
+import { freePorts } from '../../harness/free-port.js'
 import { RunningProgram } from './running-program.js'
 import { temporaryFolder } from './temporary-folder.js'
 

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authority } from '../../../harness/certificates.js'
 import { type Credentials, number } from '../../../src/client/index.js'
 import { certificates, firstOf, type StoreServer, serve } from '../../../src/server/index.js'
+import { claimedPorts } from '../../support/claimed-ports.js'
 import { openClient, record } from '../../support/open-client.js'
 
 const panelOf = (authority: Authority): Credentials => ({ ca: authority.cert, ...authority.issue('/CN=panel') })
@@ -17,8 +18,8 @@ async function serveWith(authority: Authority, ports: { port: number; wsPort: nu
 describe('certificates that are renewed while a client runs', () => {
   it.each(['url', 'wsUrl'] as const)('are used at the next attempt to connect (%s)', async address => {
     let authority = new Authority('/CN=first')
-    const first = await serveWith(authority, { port: 0, wsPort: 0 })
-    const ports = { port: Number(new URL(first.url).port), wsPort: Number(new URL(first.wsUrl).port) }
+    const ports = await claimedPorts()
+    const first = await serveWith(authority, ports)
     const client = openClient(first[address], { credentials: () => panelOf(authority) })
     expect(await client.key('a', number).set(1)).toMatchObject({ applied: true })
     const states = record(client.status$)

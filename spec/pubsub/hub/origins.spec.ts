@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
-import { freePort } from '../../support/free-port.js'
 import { openHub } from '../support/open-hub.js'
 import { upgradeStatus } from '../support/upgrade.js'
 

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { freePort } from '../../../harness/free-port.js'
 import type {
   DownFrame,
   FrameData,
@@ -14,7 +15,6 @@ import type {
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
-import { freePort } from '../../support/free-port.js'
 
 export type Protocol = 'json' | 'protobuf'
 

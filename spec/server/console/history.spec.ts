@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import type { HistoryResponse, MetricsSample } from '../../../src/server/console/contract.js'
 import { attach } from '../../../src/server/index.js'
-import { freePort } from '../../support/free-port.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'

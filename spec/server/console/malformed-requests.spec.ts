@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { channelOf } from '../../../src/core/diagnostics/channel.js'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
 import { listen } from '../../support/listen.js'
@@ -115,7 +116,8 @@ describe('ConsoleServer', () => {
   })
 
   it('close frees the port, can be called twice, and does not stop the store', async () => {
-    const open = await openConsole()
+    const port = await freePort()
+    const open = await openConsole({ port })
     const { server, store } = open
     await expectUnharmed(open)
     await Promise.all([server.close(), server.close()])
@@ -123,7 +125,7 @@ describe('ConsoleServer', () => {
     await expect(expectUnharmed(open)).rejects.toThrow()
     const next = await ConsoleServer.start(store, {
       host: '127.0.0.1',
-      port: Number(new URL(open.server.url).port),
+      port,
       seed: undefined,
       version: '',
     })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type RecoveryProgress, serve } from '../../../src/server/index.js'
 import { checkDirectory, readDirectory } from '../../../src/server/storage/directory.js'
+import { claimedPorts } from '../../support/claimed-ports.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { StoreClient } from '../../support/store-client.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
@@ -14,7 +15,7 @@ const directory = (): string => join(temporaryFolder(), 'state')
 
 async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
   const clock = new ManualClock()
-  const store = await serve({ port: 0, wsPort: 0, clock, data, ...options })
+  const store = await serve({ ...(await claimedPorts()), clock, data, ...options })
   onTestFinished(async () => store.close())
   const client = await StoreClient.ready(store.url, 'alice')
   return { store, clock, client }

@@ -6,10 +6,11 @@ import { watchQuotas } from '../../../src/server/host/quotas.js'
 import { createAccessControl } from '../../../src/server/host/security.js'
 import { concernListener, logEventListener, newStoreEvents } from '../../../src/server/host/store-events.js'
 import { createStorage } from '../../../src/server/storage/storage.js'
+import { claimedPorts } from '../../support/claimed-ports.js'
 import { record } from '../../support/open-client.js'
 
 async function open() {
-  const options = checkOptions({ port: 0, wsPort: 0 })
+  const options = checkOptions(await claimedPorts())
   const events = newStoreEvents()
   const access = createAccessControl(options, events.faults$)
   const host = { events: logEventListener(events), onLogHealth: concernListener(events), countClients: () => 0 }

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { number, text } from '../../../src/client/index.js'
 import { attach } from '../../../src/server/index.js'
-import { freePort } from '../../support/free-port.js'
 import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'

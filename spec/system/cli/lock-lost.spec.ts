@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { FOREVER, lockOf, node, openPort, pidOf, runs, STUBBORN, starting } from '../../cli/locked-command.js'
 import { execute, openStore, start } from '../../cli/test-io.js'
-import { freePort } from '../../support/free-port.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 

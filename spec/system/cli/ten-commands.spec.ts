@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { freePorts } from '../../support/free-port.js'
+import { freePorts } from '../../../harness/free-port.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { exampleFlow, NodeRed } from '../../../scripts/node-red.js'
 import { Hlc, json, number, systemClock } from '../../../src/client/index.js'
 import { WATCHES_PER_GLOB } from '../../../src/server/engine/watchers.js'
 import { type ServeOptions, type StoreServer, serve } from '../../../src/server/index.js'
-import { freePort } from '../../support/free-port.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 

@@ -1,6 +1,7 @@
 import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../../harness/free-port.js'
 import { text } from '../../../src/client/index.js'
 import { toBinaryString, utf8 } from '../../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
@@ -8,7 +9,6 @@ import { type ServeOptions, type StoreServer, serve } from '../../../src/server/
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { eventually } from '../../support/eventually.js'
-import { freePort } from '../../support/free-port.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
 

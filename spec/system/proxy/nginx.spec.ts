@@ -5,10 +5,10 @@ import { connect } from 'mqtt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { Authority } from '../../../harness/certificates.js'
+import { freePort } from '../../../harness/free-port.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { serveConsole } from '../../../src/server/console/index.js'
 import { firstOf, type Method, serve } from '../../../src/server/index.js'
-import { freePort } from '../../support/free-port.js'
 import { runNginx } from '../../support/nginx.js'
 
 const PAGE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')

@@ -10,6 +10,7 @@ import {
   type StoreServer,
   serve,
 } from '../../../../src/server/index.js'
+import { claimedPorts } from '../../../support/claimed-ports.js'
 
 /** Returns the URL of the console page, which is built from the current sources. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
@@ -27,7 +28,7 @@ export async function startConsole(
   seed: readonly DumpLine[] = [],
   options: ServeOptions = {},
 ): Promise<RunningConsole> {
-  const store = await serve({ port: 0, wsPort: 0, ...options })
+  const store = await serve({ ...(await claimedPorts()), ...options })
   onTestFinished(async () => store.close())
   await store.load(seed)
   const server = await serveConsoleOf(store, { seed, faults: true })
