@@ -54,6 +54,39 @@ describe('an outage', () => {
   })
 })
 
+describe('a second outage after a long one', () => {
+  /** Returns the delay of the first new connection after a long outage and a connection of `heldMs`. */
+  function delayAfter(heldMs: number): number {
+    const setting = connected(() => 0.999_999)
+    const { clock, network } = setting
+    const refuse = (): void => {
+      const { count } = network
+      setting.socket.drop(1008, 'gone')
+      while (network.count === count) clock.advance(100)
+    }
+    for (let attempt = 0; attempt < 12; attempt++) refuse()
+    setting.socket.accept().greet('c2', 't2')
+    clock.advance(heldMs)
+    setting.socket.drop(1008, 'gone')
+    const { status } = setting
+    return status?.state === 'disconnected' ? status.retryAt - clock.now() : 0
+  }
+
+  it.each([
+    [0, 30_000],
+    [500, 500],
+    [2_000, 2_000],
+    [4_900, 4_900],
+    [6_000, 0],
+  ])('after a connection of %i ms the client waits %i ms at most', (heldMs, maxDelay) => {
+    expect(delayAfter(heldMs)).toBeLessThanOrEqual(maxDelay)
+  })
+
+  it('a connection that is lost at once does not shorten the delays', () => {
+    expect(delayAfter(0)).toBeGreaterThan(10_000)
+  })
+})
+
 describe('recovery delays', () => {
   it.each([
     ['by default', undefined, [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]],

@@ -32,7 +32,7 @@ export class FakeSetting {
       retries: 3,
       pause,
       recoveryPause: pause,
-      reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
+      reconnectStrategy: attempt => (attempt === 1 ? 0 : (settings.pause ?? pause)(attempt - 1)),
       ...settings,
     })
     this.client.status$.subscribe(status => this.statuses.push(status))

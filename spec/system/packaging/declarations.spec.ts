@@ -9,9 +9,11 @@ import { usesOfExports } from './support/uses-of-exports.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
-const { exports }: { exports: Record<string, string | { types: string }> } = JSON.parse(
-  readFileSync(join(ROOT, 'package.json'), 'utf8'),
-)
+interface Manifest {
+  readonly exports: Record<string, string | { types: string }>
+  readonly typesVersions: { readonly '*': Record<string, readonly string[]> }
+}
+const { exports, typesVersions }: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 /** A project that has the package installed. */
 let home: string
@@ -111,5 +113,31 @@ describe('The types of the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
        export { iterator }`,
     )
     expect(await compile('oldest', { ...OPTIONS, noEmit: true }, OLDEST_TSC)).toBe('')
+  })
+
+  it('`typesVersions` has the types of every entry, for compilers that ignore `exports`', () => {
+    const subpaths = Object.entries(exports).flatMap(([path, target]) =>
+      path === '.' || typeof target === 'string' ? [] : [[path.slice(2), [target.types]]],
+    )
+    expect(typesVersions).toEqual({ '*': Object.fromEntries(subpaths) })
+  })
+
+  it.skipIf(!SERVICES.runtimes.present)('the entries compile with `moduleResolution: node10`', async () => {
+    mkdirSync(join(home, 'node10'))
+    writeFileSync(
+      join(home, 'node10/app.ts'),
+      `import { connect, number } from 'rx-statestore'
+       import { lease } from 'rx-statestore/lease'
+       import { matching } from 'rx-statestore/matching'
+       import { optimistic } from 'rx-statestore/optimistic'
+       import { useWritableKey } from 'rx-statestore/optimistic/react'
+       import { connectPubSub } from 'rx-statestore/pubsub'
+       import { useKey } from 'rx-statestore/react'
+       const store = connect('mqtt://localhost')
+       const value: number | undefined = optimistic(store.key('a', number)).state.value
+       export const all = [value, lease(store, 'l', { duration: 1_000 }), matching, connectPubSub, useKey, useWritableKey]`,
+    )
+    const options = { ...OPTIONS, module: 'commonjs', moduleResolution: 'node10', noEmit: true }
+    expect(await compile('node10', options, OLDEST_TSC)).toBe('')
   })
 })

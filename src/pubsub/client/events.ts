@@ -1,3 +1,4 @@
+import type { BackoffOptions } from '../../core/util/backoff.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
 
@@ -16,13 +17,15 @@ export interface MachineSettings {
   /** Returns the delay before another recovery attempt. 1 is the delay before the second attempt. */
   readonly recoveryPause: (attempt: number) => number
   readonly reconnectStrategy: ReconnectStrategy
+  /** The backoff of the `pause` functions, which also shortens the delays after a connection that held for a while. */
+  readonly backoff?: BackoffOptions | undefined
   readonly bufferedBytes: () => number
 }
 
 /**
  * Decides when to open a new connection after a session was lost or could not be opened. Returns the ms to wait, or
  * `false` to stop the client with the cause. `attempt` is 1 for the first attempt since a connection last held for five
- * seconds. Not called for recoveries, nor for the very first attempt.
+ * seconds, and smaller than before after a shorter connection. Not called for recoveries, nor for the very first attempt.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 

@@ -1,25 +1,25 @@
 import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import { reconnectDelay } from '../../core/util/reconnect-delay.js'
+import { failuresAfter, reconnectDelay, STABLE_AFTER_MS } from '../../core/util/reconnect-delay.js'
 import type { MachineSettings } from './events.js'
 
-/** The time in ms for which a connection must hold to reset the attempt counts. */
-const STABLE_AFTER_MS = 5_000
+type ScheduleSettings = Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy' | 'backoff'>
+
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
  * Schedules attempts. The first attempt follows immediately after a stable connection, and the delays before further
- * attempts grow. The delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All
+ * attempts grow, and become shorter after a connection that held for a while. The delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All
  * times are in ms.
  */
 export class ReconnectSchedule {
-  readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>
+  readonly #settings: ScheduleSettings
   #recoveries = 0
   #connects = 0
   #upSince = 0
   #at = NEVER
 
-  constructor(settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>) {
+  constructor(settings: ScheduleSettings) {
     this.#settings = settings
   }
 
@@ -45,9 +45,9 @@ export class ReconnectSchedule {
   }
 
   onDisconnected(now: number): void {
-    if (now - this.#upSince < STABLE_AFTER_MS) return
-    this.#recoveries = 0
-    this.#connects = 0
+    const heldMs = now - this.#upSince
+    this.#recoveries = this.#attemptsAfter(this.#recoveries, heldMs)
+    this.#connects = this.#attemptsAfter(this.#connects, heldMs)
   }
 
   scheduleRecovery(now: number): void {
@@ -64,6 +64,12 @@ export class ReconnectSchedule {
     return undefined
   }
 
+  /** The first attempt has no delay, so it does not count as a failure; see {@link failuresAfter}. */
+  #attemptsAfter(attempts: number, heldMs: number): number {
+    if (attempts === 0 || heldMs >= STABLE_AFTER_MS) return 0
+    return 1 + failuresAfter(attempts - 1, heldMs, this.#settings.backoff)
+  }
+
   clear(): void {
     this.#at = NEVER
   }
@@ -77,6 +83,7 @@ export interface RetryDelays {
   readonly pause: (attempt: number) => number
   /** Returns the delay before another recovery attempt. */
   readonly recoveryPause: (attempt: number) => number
+  readonly backoff: BackoffOptions
 }
 
 /**
@@ -95,5 +102,6 @@ export function retryDelays(options: BackoffOptions = {}): RetryDelays {
   return {
     pause: attempt => backoff(attempt, options),
     recoveryPause: attempt => backoff(attempt, shortened),
+    backoff: options,
   }
 }
