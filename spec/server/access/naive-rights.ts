@@ -41,7 +41,7 @@ function appliesTo({ principals }: PlainRule, { username, clientId, attributes =
 
 const PLACES = /\{principal\.([a-zA-Z.]+)\}/g
 
-/** Fills placeholders with `quote(value)`. Returns undefined if a value is missing. */
+/** Fills placeholders with `quote(value)`. Returns undefined if a value is missing or has `/`, `+` or `#`. */
 function fillPlaceholders(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
   let isIncomplete = false
   const whole = text.replace(PLACES, (_, place: string) => {
@@ -52,7 +52,7 @@ function fillPlaceholders(text: string, subject: Subject, quote: (value: string)
         : place === 'username'
           ? subject.username
           : subject.attributes?.[attribute]
-    if (value === undefined || value === '') isIncomplete = true
+    if (value === undefined || value === '' || ['/', '+', '#'].some(sign => value.includes(sign))) isIncomplete = true
     return quote(value ?? '')
   })
   return isIncomplete ? undefined : whole
@@ -86,8 +86,8 @@ const LEVELS = ['a', 'b', 'c', '$x', '', 'new']
 
 /** Allows a filter if every matching topic is allowed, among all topics with the levels in use and one unused level. */
 function topicMatches(topic: string, subject: Subject, filter: string): boolean {
-  const pattern = fillPlaceholders(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
-  if (pattern === undefined || pattern.includes('\0')) return false
+  const pattern = fillPlaceholders(topic, subject, value => value)
+  if (pattern === undefined) return false
   const topics = allTopics(5).filter(candidate => matches(filter, candidate))
   return topics.length > 0 && topics.every(candidate => matches(pattern, candidate))
 }

@@ -182,7 +182,7 @@ describe('the rights of a client', () => {
     },
   )
 
-  it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])(
+  it.each(['/', 'a/', '/a', 'a/b', '+', '#', 'a/+', 'a/#', 'a#', '\0'])(
     'exclude every topic whose placeholder is filled with text that contains %j',
     sign => {
       const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
@@ -199,6 +199,29 @@ describe('the rights of a client', () => {
       }
     },
   )
+
+  it.each([
+    ['a client id', { clientId: 'panel/door', username: 'u', attributes: { site: 'u' } }],
+    ['a user name', { clientId: 'u', username: 'panel/door', attributes: { site: 'u' } }],
+    ['an attribute', { clientId: 'u', username: 'u', attributes: { site: 'panel/door' } }],
+  ])('exclude the topics, keys and client ids below those of another client for %s with a slash', (_, subject) => {
+    const place = Object.entries({ ...subject, 'attributes.site': subject.attributes.site }).find(
+      ([, value]) => value === 'panel/door',
+    )?.[0]
+    const name = `{principal.${place}}`
+    const rights = rightsOf(
+      `[{principals: {attributes: [{site: u}, {site: panel/door}]}, brokerResources: [
+        {method: Connect, clientIds: ['${name}']}, {method: Publish, topics: ['devices/${name}/#']},
+        {method: Subscribe, topics: ['devices/${name}/#']}], stateStoreResources: [
+        {method: ReadWrite, keyType: Pattern, keys: ['devices/${name}/*']},
+        {method: ReadWrite, keyType: String, keys: ['devices/${name}/lock']}]}]`,
+      subject,
+    )
+    expect(rights.allows({ type: 'connect' })).toBe(false)
+    expect(rights.allows(subscribe('devices/panel/door/lock'))).toBe(false)
+    expect(rights.allows(publish('devices/panel/door/lock'))).toBe(false)
+    expect(rights.allows(read('devices/panel/door/lock'))).toBe(false)
+  })
 
   it.each([
     ['a client without user name', { clientId: 'c' }],

@@ -107,7 +107,7 @@ export class Rights {
     for (const [source, resource] of this.#brokerResources()) {
       if (resource.method === 'Connect') continue
       const topics = resource.topics.flatMap(topic => {
-        const text = fill(topic, this.#subject, literalTopic)
+        const text = fill(topic, this.#subject)
         return text === undefined ? [] : [text.split('/')]
       })
       yield { source, method: resource.method, topics }
@@ -146,7 +146,7 @@ function appliesTo({ usernames, clientIds, attributes }: Principals, subject: Su
 
 function keyGlob(key: KeyPattern, subject: Subject): Glob | undefined {
   if (key.type === 'Pattern') return key.glob.for(subject)
-  const text = key.type === 'String' ? fill(key.text, subject, literal => literal) : undefined
+  const text = key.type === 'String' ? fill(key.text, subject) : undefined
   const bytes = key.type === 'Binary' ? key.bytes : text === undefined ? undefined : utf8(text)
   return bytes && { words: 1, matches: candidate => sameBytes(candidate, bytes) }
 }
@@ -154,7 +154,7 @@ function keyGlob(key: KeyPattern, subject: Subject): Glob | undefined {
 /** Returns a text that is equal only for equal patterns, or `undefined` if the client lacks a value. */
 function patternText(key: KeyPattern, subject: Subject): string | undefined {
   if (key.type === 'Binary') return `Binary ${Buffer.from(key.bytes).toString('base64')}`
-  const text = key.type === 'Pattern' ? key.glob.textFor(subject) : fill(key.text, subject, literal => literal)
+  const text = key.type === 'Pattern' ? key.glob.textFor(subject) : fill(key.text, subject)
   return text === undefined ? undefined : `${key.type} ${text}`
 }
 
@@ -188,6 +188,3 @@ export function covers(pattern: Levels, filter: Levels): boolean {
     if (wanted !== '+' && wanted !== level) return false
   }
 }
-
-/** Returns the text as a topic, or `undefined` if it contains wildcards. */
-export const literalTopic = (text: string): string | undefined => (/[+#\0]/.test(text) ? undefined : text)

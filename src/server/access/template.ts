@@ -29,27 +29,28 @@ export function parseTemplate(text: string): Template {
 }
 
 /**
- * Fills in the placeholders. Returns `undefined` if the client lacks a value or if `literal` cannot represent the
- * value.
+ * Fills in the placeholders. Returns `undefined` if the client lacks a value, or if a value is not a single level of a
+ * topic. With `devices/{principal.clientId}/#`, a client `panel/door` would otherwise have a part of the topics of
+ * `panel`.
  *
  * @param literal - escapes a value, so that its characters have no special meaning
  */
 export function fill(
   template: Template,
   subject: Subject,
-  literal: (text: string) => string | undefined,
+  literal: (text: string) => string = text => text,
 ): string | undefined {
   let text = ''
   for (const piece of template) {
     const known = typeof piece === 'string' ? piece : piece(subject)
-    // An empty value would turn `{principal.attributes.site}*` into `*`.
-    if (known === undefined || known === '') return undefined
-    const part = typeof piece === 'string' ? piece : literal(known)
-    if (part === undefined) return undefined
-    text += part
+    if (typeof piece !== 'string' && !isOneLevel(known)) return undefined
+    text += typeof piece === 'string' ? piece : literal(known ?? '')
   }
   return text
 }
+
+/** An empty value would turn `{principal.attributes.site}*` into `*`. */
+const isOneLevel = (value: string | undefined): boolean => value !== undefined && /^[^/+#\0]+$/.test(value)
 
 export const isConstant = (template: Template): boolean => template.every(piece => typeof piece === 'string')
 

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
-import { displayText } from '../../core/util/bytes.js'
+import { displayText, isWellFormed } from '../../core/util/bytes.js'
 import { checkFunction } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
@@ -99,7 +99,8 @@ export class Tokens {
       currentDate: new Date(this.#clock.now()),
     })
     // An empty subject names no client, and clients with it would be one principal.
-    if (typeof payload.sub !== 'string' || payload.sub === '') throw new errors.JWTInvalid('the subject is empty')
+    if (typeof payload.sub !== 'string' || !isWellFormed(payload.sub) || payload.sub === '')
+      throw new errors.JWTInvalid('the subject is not a non-empty text')
     return payload
   }
 }
