@@ -4,9 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { SenderRateLimiter } from '../../../src/pubsub/hub/sender-rate-limiter.js'
 import { ReadAheadBudget, ReceiveQueue, WebSocketLink } from '../../../src/pubsub/hub/websocket-link.js'
-import { WriteScheduler } from '../../../src/pubsub/hub/write-scheduler.js'
 import { listen } from '../../support/listen.js'
 import { ManualClock } from '../../support/manual-clock.js'
+import { openTurnScheduler } from '../../support/turn-scheduler.js'
 
 /** One mebibyte without the 128 bytes of overhead per frame. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
@@ -63,7 +63,7 @@ describe('WebSocketLink', () => {
     const limits = { maxFrameRatePerUser: 10, maxByteRatePerUser: 1_000 }
     const meter = new SenderRateLimiter(limits, new ManualClock()).meterFor('ann', '192.0.2.1')
     meter.addQueued(5_000)
-    new WebSocketLink(socket, request.socket, new WriteScheduler(), new ReadAheadBudget(), meter)
+    new WebSocketLink(socket, request.socket, openTurnScheduler(), new ReadAheadBudget(), meter)
     expect(socket.isPaused).toBe(true)
     meter.addQueued(-5_000)
     expect(socket.isPaused).toBe(false)

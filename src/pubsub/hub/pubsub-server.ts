@@ -46,7 +46,8 @@ export class PubSubServer implements AsyncDisposable {
   private constructor(options: CheckedServeOptions) {
     const { authenticate, path, clock, hubs, server, maxConnections } = options
     this.#options = options
-    this.#hubs = new Hubs({ ...options, onError: error => this.#faults$.next(error) }, options.maxWaitingBytes, hubs)
+    const onError = (error: unknown): void => this.#faults$.next(error)
+    this.#hubs = new Hubs({ ...options, onError }, options.maxWaitingBytes, hubs)
     const isKey = typeof authenticate === 'object' && 'key' in authenticate
     const tokens = isKey ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined
@@ -54,11 +55,11 @@ export class PubSubServer implements AsyncDisposable {
     this.#senderRateLimiter = new SenderRateLimiter(options, clock)
     const [loginGuard, senderRateLimiter] = [this.#loginGuard, this.#senderRateLimiter]
     const admission = { ...options, origins: allowedOriginsOf(options) }
-    const authenticator = createAuthenticator(tokens, path, clock, error => this.#faults$.next(error))
+    const authenticator = createAuthenticator(tokens, path, clock, onError)
     const validator = new HandshakeValidator(this.#hubs, authenticator, loginGuard, senderRateLimiter, admission)
     const spare = spareConnections(maxConnections)
     const unauthenticated = limitUnauthenticated(LISTENER, spare, loginGuard.audit)
-    this.#upgrades = new Upgrades({ clock, validator, loginGuard, unauthenticated })
+    this.#upgrades = new Upgrades({ clock, validator, loginGuard, unauthenticated, onError })
     const limits = { ...options, name: LISTENER, maxConnections: maxConnections + spare + CLOSING_MARGIN }
     const listener = server ?? new GuardedServer(limits, loginGuard.audit, unauthenticated)
     this.#own = listener instanceof GuardedServer ? listener : undefined

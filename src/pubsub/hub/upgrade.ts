@@ -4,11 +4,11 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../core/util/clock.js'
 import { settleWithin } from '../../core/util/wait.js'
+import { TurnScheduler } from '../../node/limits/turn-scheduler.js'
 import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { type HandshakeRefusal, PendingHandshakes, refuseHandshake } from './handshake.js'
 import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from './handshake-validator.js'
 import { ReadAheadBudget, WebSocketLink } from './websocket-link.js'
-import { WriteScheduler } from './write-scheduler.js'
 
 /** The maximum size in bytes of a client's frame. (Service limits.) */
 const MAX_FRAME_BYTES = 1024 * 1024
@@ -19,6 +19,8 @@ export interface UpgradeHost {
   readonly validator: HandshakeValidator
   readonly loginGuard: LoginGuard
   readonly unauthenticated: UnauthenticatedConnections
+  /** Called with internal errors of links, which end their connections. */
+  readonly onError: (error: unknown) => void
 }
 
 /** Upgrades HTTP requests of clients to WebSockets, or refuses them. */
@@ -26,13 +28,14 @@ export class Upgrades {
   readonly #host: UpgradeHost
   readonly #pendingHandshakes: PendingHandshakes
   readonly #webSockets: WebSocketServer
-  readonly #writes = new WriteScheduler()
+  readonly #scheduler: TurnScheduler
   readonly #readAheadBudget = new ReadAheadBudget()
   #refused = 0
   #isStopped = false
 
   constructor(host: UpgradeHost) {
     this.#host = host
+    this.#scheduler = new TurnScheduler(host.clock, host.onError)
     this.#pendingHandshakes = new PendingHandshakes(host.clock)
     const settings = { noServer: true, maxPayload: MAX_FRAME_BYTES, closeTimeout: CLOSE_TIMEOUT_MS, autoPong: false }
     this.#webSockets = new WebSocketServer(settings)
@@ -105,7 +108,7 @@ export class Upgrades {
       const { unauthenticated } = this.#host
       const connection = request.socket
       const onClosing = (): void => unauthenticated.add(connection)
-      const link = new WebSocketLink(socket, stream, this.#writes, this.#readAheadBudget, meter(), onClosing)
+      const link = new WebSocketLink(socket, stream, this.#scheduler, this.#readAheadBudget, meter(), onClosing)
       unauthenticated.onAuthenticated(connection)
       attach(link)
       if (!link.isBound) onClosing()

@@ -3,10 +3,10 @@ import type { RawData, WebSocket } from 'ws'
 import { isArrayBuffer } from '../../core/util/built-in-types.js'
 import { copyIfSparse } from '../../core/util/bytes.js'
 import { CountedFifo } from '../../core/util/collections.js'
+import type { TurnScheduler } from '../../node/limits/turn-scheduler.js'
 import type { FrameData } from '../wire/frames.js'
 import type { CloseCode, HubLink } from './hub-link.js'
 import type { FrameMeter, ThrottledLink } from './sender-rate-limiter.js'
-import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
 /** The unsent bytes above which a socket is neither written to nor read from. */
 const MAX_UNSENT_BYTES = 256 * 1024
@@ -39,10 +39,10 @@ export interface SocketListener {
  * turns. The hub still reads from a held client up to a limit, because queued frames may be followed by
  * acknowledgements for which other clients wait.
  */
-export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
+export class WebSocketLink implements HubLink, ThrottledLink {
   readonly #socket: WebSocket
   readonly #stream: Duplex
-  readonly #writes: WriteScheduler
+  readonly #scheduler: TurnScheduler
   /** The frames that are not metered yet. */
   readonly #unmetered: ReceiveQueue
   /** The earlier frames that must wait, and which acknowledgements overtake. */
@@ -72,7 +72,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   constructor(
     socket: WebSocket,
     stream: Duplex,
-    writes: WriteScheduler,
+    scheduler: TurnScheduler,
     budget: ReadAheadBudget,
     meter: FrameMeter,
     onClosing: () => void = () => undefined,
@@ -83,7 +83,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#onClosing = onClosing
     this.#socket = socket
     this.#stream = stream
-    this.#writes = writes
+    this.#scheduler = scheduler
     // Other errors end the connection, which the `close` listener handles.
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.onViolation()
@@ -98,11 +98,11 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
 
   canSend(bytes: number): boolean {
     if (this.#isDeferred || !this.#hasRoom) return false
-    this.#isDeferred = !this.#writes.tryReserveWrite(this, bytes)
+    this.#isDeferred = !this.#scheduler.tryReserveWrite(bytes, this.#onWriteTurn)
     return !this.#isDeferred
   }
 
-  resume(): void {
+  readonly #onWriteTurn = (): void => {
     this.#isDeferred = false
     this.#listener?.onDrain()
   }
@@ -185,12 +185,22 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   }
 
   /** Flushes writes, and processes queued frames. */
-  endTurn(): void {
+  readonly #endTurn = (): void => {
     this.#isInTurn = false
     this.#work = 0
     this.#answerPing()
     this.#stream.uncork()
-    this.#processQueued()
+    try {
+      this.#processQueued()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** Ends the connection whose input causes an internal error, so that all others remain. */
+  #fail(error: unknown): void {
+    this.terminate()
+    this.#scheduler.onError(error)
   }
 
   /** Answers all pings of a turn with one pong (RFC 6455, section 5.5.3). */
@@ -212,7 +222,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   }
 
   get #hasUsedTurn(): boolean {
-    return this.#work >= this.#writes.workPerTurn
+    return this.#work >= this.#scheduler.workPerTurn
   }
 
   /**
@@ -235,10 +245,14 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   }
 
   #onFrame(frame: FrameData): void {
-    if (this.#unmetered.length === 0 && this.#tryAdmit(frame)) this.#process(frame)
-    else {
-      this.#unmetered.push(frame)
-      this.#meter.addQueued(1)
+    try {
+      if (this.#unmetered.length === 0 && this.#tryAdmit(frame)) this.#process(frame)
+      else {
+        this.#unmetered.push(frame)
+        this.#meter.addQueued(1)
+      }
+    } catch (error) {
+      this.#fail(error)
     }
     this.#updateReading()
   }
@@ -247,7 +261,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   #tryAdmit(frame: FrameData): boolean {
     if (this.#isSlowed) return false
     if (!this.#hasUsedTurn && !this.#meter.tryAdmit(this)) return false
-    if (!this.#hasUsedTurn && this.#writes.tryReserveRead(frame.length)) return true
+    if (!this.#hasUsedTurn && this.#scheduler.tryReserveRead(frame.length)) return true
     this.#enterTurn()
     return false
   }
@@ -322,7 +336,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     if (this.#isInTurn) return
     this.#isInTurn = true
     this.#stream.cork()
-    this.#writes.add(this)
+    this.#scheduler.atTurnEnd(this.#endTurn)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
+import { TurnScheduler } from '../../node/limits/turn-scheduler.js'
 import type { AddressConnections } from '../../node/net/connection-limiter.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
 import { BrokerCore, type CoreOptions } from './core/broker-core.js'
@@ -6,7 +7,6 @@ import type { QuotaAccount } from './limits/quota-accounts.js'
 import type { Connection } from './session/connection.js'
 import type { BrokerHandler } from './session/handler.js'
 import { ConnectionFreezer } from './transport/connection-freezer.js'
-import { FairScheduler } from './transport/fair-scheduler.js'
 import { type IncomingConnection, type ListenAddresses, Listeners } from './transport/listeners.js'
 import { type LinkHost, SocketLink } from './transport/socket-link.js'
 
@@ -56,7 +56,7 @@ export class Broker {
   readonly #listeners: Listeners
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
-    const scheduler = new FairScheduler(options.clock)
+    const scheduler = new TurnScheduler(options.clock, error => handler.onError(error, ''))
     this.#core = new BrokerCore({ ...options, runSliced: work => scheduler.run(work) }, handler)
     const { clock, budget, accounts, traffic, timeouts, maximumPacketSize } = this.#core
     this.#links = { clock, budget, accounts, traffic, timeouts, maximumPacketSize, scheduler }

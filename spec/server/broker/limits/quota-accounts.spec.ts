@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Timeouts } from '../../../../src/core/util/timeouts.js'
 import { type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
 import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
-import { ReadThrottle } from '../../../../src/server/broker/transport/fair-scheduler.js'
+import { ReadThrottle } from '../../../../src/server/broker/transport/read-throttle.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 
 const ownerOf = (id: string): SessionOwner => ({

@@ -1,13 +1,15 @@
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
+import { WRITE_BYTES_PER_TURN } from '../../../../src/node/limits/turn-scheduler.js'
 import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
-import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
+import { SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
+import { openTurnScheduler } from '../../../support/turn-scheduler.js'
 
 /** Opens a send buffer on a stream that accepts data only when the test permits it. */
-function openSendBuffer() {
+function openSendBuffer(scheduler = openTurnScheduler()) {
   const calls: Buffer[] = []
   const waiting: (() => void)[] = []
   const stream = new Duplex({
@@ -25,7 +27,7 @@ function openSendBuffer() {
   onTestFinished(() => void socket.destroy())
   let drainCount = 0
   const budget = new MemoryBudget(1_000_000)
-  const sendBuffer = new SendBuffer(stream, socket, { budget, traffic: new Traffic() }, () => drainCount++)
+  const sendBuffer = new SendBuffer(stream, socket, { budget, traffic: new Traffic(), scheduler }, () => drainCount++)
   const accept = (): void => {
     for (const done of waiting.splice(0)) done()
   }
@@ -199,48 +201,42 @@ describe('SendBuffer', () => {
   })
 })
 
-const oneTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
-
-describe('runAtTurnEnd', () => {
-  const thrown: unknown[] = []
-  const listeners = process.listeners('uncaughtException')
-
-  beforeEach(() => {
-    thrown.length = 0
-    process.removeAllListeners('uncaughtException')
-    process.on('uncaughtException', error => thrown.push(error))
+describe('many send buffers with much data', () => {
+  it('write a limited number of bytes in each turn, all of it in the end, and then end', async () => {
+    const scheduler = openTurnScheduler()
+    const buffers = Array.from({ length: 6 }, () => openSendBuffer(scheduler))
+    const piece = new Uint8Array(WRITE_BYTES_PER_TURN / 2).fill(7)
+    for (const { sendBuffer } of buffers) sendBuffer.write(piece)
+    buffers[5]?.sendBuffer.end()
+    const sent: number[] = []
+    for (let n = 0; n < 5; n++) {
+      await new Promise(resolve => setImmediate(resolve))
+      sent.push(buffers.filter(({ calls }) => calls.length > 0).length)
+    }
+    // The first end of a turn has the rest of one budget and all of the next one.
+    expect([sent[0], sent.at(-1)]).toEqual([4, 6])
+    for (const { accept } of buffers) for (let n = 0; n < 20; n++) accept()
+    await turn()
+    for (const { calls, sendBuffer } of buffers)
+      expect([Buffer.concat(calls).length, sendBuffer.unsentBytes]).toEqual([piece.length, 0])
+    expect(buffers.map(({ stream }) => stream.writableEnded)).toEqual([...Array(5).fill(false), true])
   })
 
-  afterEach(() => {
-    process.removeAllListeners('uncaughtException')
-    for (const listener of listeners) process.on('uncaughtException', listener)
-  })
-
-  it('runs tasks in order, and runs the tasks that they add in the next iteration', async () => {
-    const done: string[] = []
-    runAtTurnEnd(() => {
-      done.push('a')
-      runAtTurnEnd(() => done.push('c'))
-    })
-    runAtTurnEnd(() => done.push('b'))
-    expect(done).toEqual([])
-    await oneTurn()
-    expect(done).toEqual(['a', 'b'])
-    await oneTurn()
-    expect(done).toEqual(['a', 'b', 'c'])
-  })
-
-  it('runs the other tasks when one task throws', async () => {
-    const done: string[] = []
-    const error = new Error('ours')
-    runAtTurnEnd(() => done.push('a'))
-    runAtTurnEnd(() => {
-      throw error
-    })
-    runAtTurnEnd(() => done.push('b'))
-    await oneTurn()
-    await oneTurn()
-    await oneTurn()
-    expect([done, thrown]).toEqual([['a', 'b'], [error]])
+  it('keep the order of data that is held while the buffer waits for its turn', async () => {
+    const scheduler = openTurnScheduler()
+    expect(scheduler.tryReserveWrite(WRITE_BYTES_PER_TURN, () => undefined)).toBe(true)
+    const { sendBuffer, calls, accept } = openSendBuffer(scheduler)
+    sendBuffer.write(new Uint8Array(20_000).fill(1))
+    sendBuffer.flush()
+    sendBuffer.hold()
+    sendBuffer.write(bytes(2))
+    sendBuffer.release()
+    expect(calls).toEqual([])
+    for (let n = 0; n < 4; n++) {
+      await turn()
+      accept()
+    }
+    const all = Buffer.concat(calls)
+    expect([all.length, all.at(0), all.at(-1)]).toEqual([20_001, 1, 2])
   })
 })

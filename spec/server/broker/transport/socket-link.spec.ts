@@ -3,11 +3,11 @@ import { Duplex } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
-import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
+import { openTurnScheduler } from '../../../support/turn-scheduler.js'
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 const CONNECT = bytesOf({
@@ -55,7 +55,7 @@ function setUp(memoryBudget = 1e9) {
       traffic,
       timeouts,
       maximumPacketSize,
-      scheduler: new FairScheduler(clock),
+      scheduler: openTurnScheduler(clock),
     },
   )
   link.attach(core.accept(link))

@@ -1,13 +1,12 @@
 import { connect as connectTcp, createServer, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../../../src/core/util/clock.js'
 import { MemoryBudget } from '../../../../src/node/limits/memory-budget.js'
-import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { ThrottledSocket, WebSocketBufferMeter } from '../../../../src/server/broker/transport/web-socket.js'
 import { listen } from '../../../support/listen.js'
+import { openTurnScheduler } from '../../../support/turn-scheduler.js'
 
 async function open(
-  scheduler = new FairScheduler(systemClock),
+  scheduler = openTurnScheduler(),
 ): Promise<{ throttled: ThrottledSocket; socket: Socket; client: Socket }> {
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   const port = await listen(server)
@@ -38,7 +37,7 @@ describe('ThrottledSocket', () => {
   })
 
   it('the throttled socket delivers nothing and pauses reading while other work is scheduled', async () => {
-    const scheduler = new FairScheduler(systemClock)
+    const scheduler = openTurnScheduler()
     let isOver = false
     scheduler.run(() => {
       // Occupies this iteration and the next iterations of the event loop.

@@ -11,6 +11,7 @@ import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
+import type { TurnScheduler } from '../../../node/limits/turn-scheduler.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../../node/net/http.js'
@@ -20,7 +21,6 @@ import { TlsPeer } from '../../../node/net/peer-chain.js'
 import { authoritiesOf, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
 import { listenerName } from '../session/link.js'
 import { connectionEvent } from './connection-freezer.js'
-import type { FairScheduler } from './fair-scheduler.js'
 import { ThrottledSocket, WebSocketBufferMeter } from './web-socket.js'
 
 export interface ListenAddresses {
@@ -54,7 +54,7 @@ export interface IncomingConnection {
 
 export interface ListenersHost {
   readonly budget: MemoryBudget
-  readonly scheduler: FairScheduler
+  readonly scheduler: TurnScheduler
   readonly maxFrameBytes: number
   accept(arrival: IncomingConnection): void
   onConnectionCut(cut: Disconnection): void

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
 import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
+import type { TurnScheduler } from '../../../node/limits/turn-scheduler.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Traffic } from '../limits/traffic.js'
 
@@ -23,6 +24,7 @@ type FlushState = 'none' | 'due' | 'held' | 'delayed'
 export interface SendBufferHost {
   readonly budget: MemoryBudget
   readonly traffic: Traffic
+  readonly scheduler: TurnScheduler
 }
 
 /**
@@ -34,6 +36,7 @@ export class SendBuffer implements WriteBuffer {
   readonly #socket: Socket
   readonly #budget: MemoryBudget
   readonly #traffic: Traffic
+  readonly #scheduler: TurnScheduler
   readonly #onDrained: () => void
   /** The full blocks and large pieces, which precede the data in the current block. */
   #pieces: Uint8Array[] = []
@@ -48,13 +51,16 @@ export class SendBuffer implements WriteBuffer {
   /** The state of writing. In `watched`, the stall timer runs because the buffer is full. */
   #writing: 'no' | 'yes' | 'watched' = 'no'
   #isEnding = false
+  /** Whether much data waits for a turn in which it may be written. */
+  #isDeferred = false
 
   /** @param onDrained - called when the network has accepted a write */
-  constructor(stream: Duplex, socket: Socket, { budget, traffic }: SendBufferHost, onDrained: () => void) {
+  constructor(stream: Duplex, socket: Socket, { budget, traffic, scheduler }: SendBufferHost, onDrained: () => void) {
     this.#stream = stream
     this.#socket = socket
     this.#budget = budget
     this.#traffic = traffic
+    this.#scheduler = scheduler
     this.#onDrained = onDrained
     socket.on('timeout', () => this.#onStall())
     stream.on('close', () => this.drop())
@@ -126,9 +132,13 @@ export class SendBuffer implements WriteBuffer {
   /** Sends queued data after the previous write has completed. */
   flush(): void {
     this.#flushState = 'none'
-    if (this.#writing !== 'no') return
+    if (this.#writing !== 'no' || this.#isDeferred) return
     if (this.#queuedBytes === 0) {
       if (this.#isEnding) this.#stream.end()
+      return
+    }
+    if (this.#stream.writable && !this.#scheduler.tryReserveWrite(this.#queuedBytes, this.#onWriteTurn)) {
+      this.#isDeferred = true
       return
     }
     this.#closeBlock()
@@ -170,6 +180,11 @@ export class SendBuffer implements WriteBuffer {
 
   readonly #onTurnEnd = (): void => this.flush()
 
+  readonly #onWriteTurn = (): void => {
+    this.#isDeferred = false
+    this.flush()
+  }
+
   readonly #onWritten = (): void => {
     const wasWatched = this.#writing === 'watched'
     this.#writing = 'no'
@@ -186,7 +201,7 @@ export class SendBuffer implements WriteBuffer {
     if (this.#writing !== 'no') this.#startStallTimer()
     else if (this.#flushState === 'none') {
       this.#flushState = 'due'
-      runAtTurnEnd(this.#onTurnEnd)
+      this.#scheduler.atTurnEnd(this.#onTurnEnd)
     }
   }
 
@@ -219,36 +234,5 @@ export class SendBuffer implements WriteBuffer {
     // A frozen connection is not stalled.
     if (this.#socket.writableCorked > 0) this.#socket.setTimeout(LIMIT.stallTimeoutMs)
     else this.#stream.destroy()
-  }
-}
-
-let tasks: (() => void)[] = []
-
-/**
- * Runs a task after the current input of the event loop. All tasks of an iteration share one callback, because a
- * callback per connection would cost as much as writing a packet. If a task throws, the others still run.
- *
- * @example
- * ```ts
- * runAtTurnEnd(() => sendBuffer.flush())
- * ```
- */
-export function runAtTurnEnd(task: () => void): void {
-  if (tasks.length === 0) afterIo(runAll)
-  tasks.push(task)
-}
-
-function runAll(): void {
-  const due = tasks
-  tasks = []
-  let completed = 0
-  try {
-    for (const task of due) {
-      completed++
-      task()
-    }
-  } finally {
-    // After an error, the remaining tasks run in the next iteration.
-    for (const task of due.slice(completed)) runAtTurnEnd(task)
   }
 }

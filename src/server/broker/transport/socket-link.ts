@@ -1,13 +1,14 @@
 import type { Duplex } from 'node:stream'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
+import type { TurnScheduler } from '../../../node/limits/turn-scheduler.js'
 import { LIMIT } from '../limits/limits.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Traffic } from '../limits/traffic.js'
 import type { Connection } from '../session/connection.js'
 import type { Link } from '../session/link.js'
-import { type FairScheduler, ReadThrottle } from './fair-scheduler.js'
 import type { IncomingConnection } from './listeners.js'
+import { ReadThrottle } from './read-throttle.js'
 import { ReceiveBuffer, type ReceiveBufferHost } from './receive-buffer.js'
 import { SendBuffer } from './send-buffer.js'
 import type { WebSocketBufferMeter } from './web-socket.js'
@@ -15,7 +16,7 @@ import type { WebSocketBufferMeter } from './web-socket.js'
 export interface LinkHost extends ReceiveBufferHost {
   readonly accounts: QuotaAccounts
   readonly traffic: Traffic
-  readonly scheduler: FairScheduler
+  readonly scheduler: TurnScheduler
 }
 
 /**
@@ -155,8 +156,18 @@ export class SocketLink implements Link {
     if (!this.#host.scheduler.run(this.#slice)) this.#setPaused(true)
   }
 
-  /** Processes packets until the deadline, the rate limit, or backpressure from the client. */
   readonly #slice = (deadlineMs: number): boolean => {
+    try {
+      return this.#processSlice(deadlineMs)
+    } catch (error) {
+      // Without its slice, the link would never read again. The scheduler reports the error.
+      this.destroy()
+      throw error
+    }
+  }
+
+  /** Processes packets until the deadline, the rate limit, or backpressure from the client. */
+  #processSlice(deadlineMs: number): boolean {
     const connection = this.#connection
     if (connection === undefined) return false
     this.#sendBuffer.hold()

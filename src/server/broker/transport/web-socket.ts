@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { concatBytes } from '../../../core/util/bytes.js'
 import type { MemoryBudget } from '../../../node/limits/memory-budget.js'
-import type { FairScheduler } from './fair-scheduler.js'
+import type { TurnScheduler } from '../../../node/limits/turn-scheduler.js'
 
 /** The bytes per slice, which may contain up to a thousand WebSocket frames. */
 const MAX_PIECE_BYTES = 4_096
@@ -14,14 +14,14 @@ const EMPTY = new Uint8Array(0)
  */
 export class ThrottledSocket extends Duplex {
   readonly #socket: Socket
-  readonly #scheduler: FairScheduler
+  readonly #scheduler: TurnScheduler
   #chunk: Uint8Array = EMPTY
   #offset = 0
   #isReadRequested = false
   #isScheduled = false
   #hasEnded = false
 
-  constructor(socket: Socket, scheduler: FairScheduler) {
+  constructor(socket: Socket, scheduler: TurnScheduler) {
     super({ allowHalfOpen: true })
     this.#socket = socket
     this.#scheduler = scheduler
@@ -76,6 +76,16 @@ export class ThrottledSocket extends Duplex {
   }
 
   readonly #slice = (): boolean => {
+    try {
+      return this.#deliverPiece()
+    } catch (error) {
+      // Without its slice, the socket would never read again. The scheduler reports the error.
+      this.destroy()
+      throw error
+    }
+  }
+
+  #deliverPiece(): boolean {
     if (this.#isReadRequested && this.#offset < this.#chunk.length) {
       const piece = this.#chunk.subarray(this.#offset, this.#offset + MAX_PIECE_BYTES)
       this.#offset += piece.length

@@ -1,65 +1,7 @@
-import { afterIo, type Clock } from '../../../core/util/clock.js'
-import { Fifo } from '../../../core/util/collections.js'
+import type { Clock } from '../../../core/util/clock.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
-
-/** A piece of work, which returns whether work remains at the deadline in ms of the monotonic clock. */
-export type Work = (deadlineMs: number) => boolean
-
-/**
- * The time in ms per event loop iteration for all connections, and the minimum per connection when many are waiting.
- */
-const TURN_MS = 8
-const MIN_SLICE_MS = 0.25
-
-/**
- * Shares CPU time between connections. Work that exceeds its slice, or the time budget of an event loop iteration,
- * continues in a later iteration after earlier work. A flooding client thus delays others by at most one slice.
- */
-export class FairScheduler {
-  readonly #clock: Clock
-  readonly #waiting = new Fifo<Work>()
-  /** The time used in ms, including earlier iterations that used less than a slice. */
-  #usedMs = 0
-  #isScheduled = false
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** Runs or queues work. Returns whether the work is complete. */
-  run(work: Work): boolean {
-    const isDone = this.#usedMs < TURN_MS && !this.#runSlice(work)
-    if (!isDone) this.#waiting.push(work)
-    // Scheduling a callback costs as much as a small piece of work, so small pieces share one iteration.
-    if (!isDone || this.#usedMs > MIN_SLICE_MS) this.#scheduleTurn()
-    return isDone
-  }
-
-  #runSlice(work: Work): boolean {
-    const start = this.#clock.monotonic()
-    const hasMore = work(start + Math.max(MIN_SLICE_MS, TURN_MS / (1 + this.#waiting.length)))
-    this.#usedMs += this.#clock.monotonic() - start
-    return hasMore
-  }
-
-  #scheduleTurn(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    afterIo(this.#runTurn)
-  }
-
-  readonly #runTurn = (): void => {
-    this.#isScheduled = false
-    this.#usedMs = 0
-    for (let count = this.#waiting.length; count > 0 && this.#usedMs < TURN_MS; count--) {
-      const work = this.#waiting.shift()
-      if (work !== undefined && this.#runSlice(work)) this.#waiting.push(work)
-    }
-    if (this.#waiting.length > 0) this.#scheduleTurn()
-  }
-}
 
 export interface ReadThrottleHost {
   readonly clock: Clock

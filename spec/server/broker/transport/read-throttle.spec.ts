@@ -1,86 +1,13 @@
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { afterIo } from '../../../../src/core/util/clock.js'
 import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import { NO_QUOTAS, type RateQuotas } from '../../../../src/server/broker/limits/quota-accounts.js'
-import { FairScheduler } from '../../../../src/server/broker/transport/fair-scheduler.js'
 import { SocketLink } from '../../../../src/server/broker/transport/socket-link.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { openHandler } from '../../../support/open-broker.js'
 import { bytesOf } from '../../../support/packets.js'
-
-const turn = (): Promise<void> => new Promise(resolve => afterIo(() => afterIo(resolve)))
-
-/** Returns work with the given number of pieces, each of which takes `each` milliseconds. */
-const worker = (clock: ManualClock, log: string[], name: string, pieces: number, each: number) => {
-  let left = pieces
-  return (until: number): boolean => {
-    while (left > 0) {
-      left--
-      log.push(name)
-      clock.advance(each)
-      if (clock.monotonic() >= until) break
-    }
-    return left > 0
-  }
-}
-
-describe('FairScheduler', () => {
-  it('the scheduler immediately runs work that fits into a slice', () => {
-    const clock = new ManualClock()
-    const log: string[] = []
-    new FairScheduler(clock).run(worker(clock, log, 'a', 5, 0.01))
-    expect(log).toHaveLength(5)
-  })
-
-  it('the scheduler limits many small pieces of work to the same time as one large piece', async () => {
-    const clock = new ManualClock()
-    const scheduler = new FairScheduler(clock)
-    let done = 0
-    const small = (): boolean => {
-      done++
-      clock.advance(0.1)
-      return false
-    }
-    const results = Array.from({ length: 200 }, () => scheduler.run(small))
-    expect(results.lastIndexOf(true) + 1).toBe(done)
-    expect(done).toBeLessThan(100)
-    await turn()
-    expect(done).toBeGreaterThan(100)
-    while (done < 200) await turn()
-  })
-
-  it('work beyond its slice is interrupted and continued in the next iteration', async () => {
-    const clock = new ManualClock()
-    const log: string[] = []
-    new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
-    const first = log.length
-    expect(first).toBeLessThan(30)
-    await turn()
-    expect(log.length).toBeGreaterThan(first)
-    while (log.length < 30) await turn()
-  })
-
-  it('every waiting connection gets one slice before any gets a second one', async () => {
-    const clock = new ManualClock()
-    const log: string[] = []
-    const scheduler = new FairScheduler(clock)
-    for (const name of ['a', 'b', 'c']) scheduler.run(worker(clock, log, name, 100, 1))
-    log.length = 0
-    while (log.length < 60) await turn()
-    const order = log.filter((name, i) => name !== log[i - 1]).slice(0, 6)
-    expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
-  })
-
-  it('the scheduler does not run completed work again', async () => {
-    const clock = new ManualClock()
-    let asked = 0
-    new FairScheduler(clock).run(() => ++asked < 3)
-    for (let i = 0; i < 6; i++) await turn()
-    expect(asked).toBe(3)
-  })
-})
+import { openTurnScheduler } from '../../../support/turn-scheduler.js'
 
 const RATE = 100
 const connect = (clientId: string): Uint8Array =>
@@ -110,7 +37,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     },
   })
   const { budget, accounts, traffic, timeouts, maximumPacketSize } = core
-  const scheduler = new FairScheduler(clock)
+  const scheduler = openTurnScheduler(clock)
   const openStream = (): Duplex => {
     const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
     const socket = new Socket()
