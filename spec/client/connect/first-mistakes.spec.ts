@@ -31,7 +31,7 @@ const SYNCHRONOUS_ERRORS: readonly Mistake[] = [
     "key('a', json)",
     // @ts-expect-error json must be called
     store => store.key('a', json),
-    'Expected a codec, got a function: call it, such as `json()`',
+    'Expected a codec, got a function: write `json()`',
   ],
   [
     "key('a', 'number')",

@@ -19,12 +19,13 @@ describe('console warnings', () => {
     ['sensor/', 'the glob `sensor/` matches a single key: for all keys that begin with it write `sensor/*`'],
     ['sensor/#', '`#` and `+` are not wildcards in the glob `sensor/#`: write `sensor/*`'],
     ['+/state', '`#` and `+` are not wildcards in the glob `+/state`: write `*/state`'],
+    ['a/[0-9', 'the glob `a/[0-9` has a `[` without a `]`: for the character `[` write `\\[`, see escapeGlob'],
     ['a/+/b/#', '`#` and `+` are not wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
   ])('the glob %s causes a warning that suggests a correction', (glob, words) => {
     expect(globWarning(glob)).toBe(words)
   })
 
-  it.each(['sensor/*', '*', 'a?', 'a[0-9]', escapeGlob('a*b'), new Uint8Array([97])])(
+  it.each(['sensor/*', '*', 'a?', 'a[0-9]', 'a[\\]]', escapeGlob('a*b'), escapeGlob('a[b'), new Uint8Array([97])])(
     'the glob %s causes no warning',
     glob => {
       expect(globWarning(glob)).toBeUndefined()

@@ -20,6 +20,14 @@ export interface Codec<T> {
   decode(bytes: Uint8Array): T
 }
 
+/** The codecs that programs mean by a constructor. */
+const CODEC_NAMES: Readonly<Record<string, string>> = {
+  Number: 'number',
+  String: 'text',
+  Boolean: 'boolean',
+  Uint8Array: 'bytes',
+}
+
 /** Throws {@link ArgumentError} for anything but a codec, such as `json` instead of `json()`. */
 export function checkCodec<T>(codec: Codec<T> | undefined): Codec<T> {
   if (codec === undefined) {
@@ -27,7 +35,8 @@ export function checkCodec<T>(codec: Codec<T> | undefined): Codec<T> {
   }
   if (typeof codec === 'function') {
     const { name } = Object(codec)
-    throw new ArgumentError(`Expected a codec, got a function: call it, such as \`${name || 'json'}()\``)
+    const meant = CODEC_NAMES[name] ?? `${name || 'json'}()`
+    throw new ArgumentError(`Expected a codec, got a function: write \`${meant}\``)
   }
   checkHas('the codec (as text or json())', codec, ['encode', 'decode'])
   return codec

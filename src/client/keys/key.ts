@@ -1,9 +1,9 @@
-import { filter, map, Observable } from 'rxjs'
+import { filter, type InteropObservable, map, Observable, observable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { StoreRequest } from '../../core/util/awaitable.js'
 import { checkOptionNames } from '../../core/util/check.js'
-import type { DecodeError } from '../../core/util/errors.js'
+import { ArgumentError, type DecodeError } from '../../core/util/errors.js'
 import type { WriteResult } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry } from '../watch/watch-state.js'
@@ -33,6 +33,18 @@ const GET_REQUEST = { ...GET_NAMES, ...ABORT_NAMES }
 const SET_REQUEST = { ...SET_NAMES, ...ABORT_NAMES }
 const DELETE_REQUEST = { ...DELETE_NAMES, ...ABORT_NAMES }
 
+/**
+ * Returns what an object holds for its method. Throws {@link ArgumentError} if the method was taken off its object, as in
+ * `const { set } = key` or `map(store.key)`.
+ *
+ * @param call - the call as it must be written, such as `key.set`
+ */
+export function heldBy<O, S extends keyof O>(owner: O | undefined, part: S, call: string): O[S] {
+  const held = owner?.[part]
+  if (held !== undefined) return held
+  throw new ArgumentError(`\`${call}\` was called without its object: write \`(...args) => ${call}(...args)\``)
+}
+
 /** A write's result. */
 export interface SetResult {
   readonly key: string
@@ -59,7 +71,8 @@ export interface DeleteResult {
  * await setPoint.set(21.5)
  * ```
  */
-export class Key<T> implements AsyncIterable<Entry<T>> {
+export class Key<T> implements AsyncIterable<Entry<T>>, InteropObservable<Entry<T>> {
+  declare readonly [Symbol.observable]: () => Observable<Entry<T>>
   readonly [SOURCE]: KeySource<T>
   #entries$: Observable<Entry<T>> | undefined = undefined
   #value$: Observable<T | undefined> | undefined = undefined
@@ -133,6 +146,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    */
   entries(options: AbortOptions = {}): AsyncIterator<Entry<T>, undefined> & AsyncIterable<Entry<T>> {
     checkOptionNames('entries', options, ABORT_NAMES)
+    heldBy(this, SOURCE, 'key.entries')
     return new LatestIterator(abortable(this.entries$, checkSignal(options.signal)))
   }
 
@@ -141,15 +155,20 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     return this.entries()
   }
 
+  /** Returns {@link entries$}, so that a key can be used where RxJS takes an observable, as in `from(key)`. */
+  [observable](): Observable<Entry<T>> {
+    return this.entries$
+  }
+
   /**
    * Reads the key once. Subscribe to the result or await it; see {@link StoreRequest}. Errors with `argument` for wrong
    * options, `timeout`, `decode`, `aborted`, `no-store`, `closed`, or an error of the store. An absent key is an entry,
    * not an error.
    */
   get(options: RequestOptions & AbortOptions = {}): StoreRequest<Entry<T>> {
+    const { host, key } = heldBy(this, SOURCE, 'key.get')
     return new StoreRequest(() => {
       checkOptionNames('get', options, GET_REQUEST)
-      const { host, key } = this[SOURCE]
       const signal = checkSignal(options.signal)
       return abortable(host.store.get(key, checkTimeout(options.timeout, host.timeout)), signal).pipe(
         map(found => {
@@ -170,16 +189,16 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * (possibly written, if the request was sent), `closed`, or an error of the store.
    */
   set(value: T, options: SetOptions & AbortOptions = {}): StoreRequest<SetResult> {
+    const { host, key, codec } = heldBy(this, SOURCE, 'key.set')
     return new StoreRequest(() => {
       checkOptionNames('set', options, SET_REQUEST, ALIASES)
-      const { host, key, codec } = this[SOURCE]
       const write = checkSetOptions(options, host.fencingToken)
       const timeout = checkTimeout(options.timeout, host.timeout)
       const signal = checkSignal(options.signal)
       return abortable(host.store.set(key, encodeFor(this.name, codec, value), write, timeout), signal).pipe(
         map(({ applied, version }) => ({ key: this.name, applied, version })),
       )
-    }, this[SOURCE].host.reportWrite)
+    }, host.reportWrite)
   }
 
   /**
@@ -194,17 +213,19 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    * ```
    */
   next(value: T): void {
+    heldBy(this, SOURCE, 'key.next')
     void this.set(value)
   }
 
   /** Deletes the key. Errors as {@link set} does. */
   delete(options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
+    heldBy(this, SOURCE, 'key.delete')
     return this.#deletion('delete', options, ({ store }, key, token, timeout) => store.delete(key, token, timeout))
   }
 
   /** Deletes the key if it has this value. Errors as {@link set} does. */
   deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
-    const { codec } = this[SOURCE]
+    const { codec } = heldBy(this, SOURCE, 'key.deleteIf')
     return this.#deletion('deleteIf', options, ({ store }, key, token, timeout) =>
       store.deleteIf(key, encodeFor(this.name, codec, value), token, timeout),
     )

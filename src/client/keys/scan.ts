@@ -106,10 +106,13 @@ export function toGlob(glob: string | Uint8Array): Uint8Array {
   return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
 }
 
-/** Returns a warning about a probable mistake: an MQTT topic filter, or a glob that matches a single key. */
+/** Returns a warning about a probable mistake: an MQTT topic filter, an unclosed class, or a glob that matches one key. */
 export function globWarning(glob: string | Uint8Array): string | undefined {
+  if (typeof glob !== 'string') return undefined
+  if (glob.replace(/\\.|\[(\\.|[^\]\\])*\]/gs, '').includes('['))
+    return `the glob \`${glob}\` has a \`[\` without a \`]\`: for the character \`[\` write \`\\[\`, see escapeGlob`
   // A backslash shows that the caller knows the syntax.
-  if (typeof glob !== 'string' || /[*?[\\]/.test(glob)) return undefined
+  if (/[*?[\\]/.test(glob)) return undefined
   const corrected = `${glob.replace(/(^|\/)[#+](?=\/|$)/g, '$1*')}`
   if (corrected !== glob) return `\`#\` and \`+\` are not wildcards in the glob \`${glob}\`: write \`${corrected}\``
   const prefixGlob = `${glob}*`

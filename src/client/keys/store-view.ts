@@ -1,18 +1,18 @@
-import { isObservable, map, type Observable, of } from 'rxjs'
+import { from, map, type Observable, type ObservableInput, observable, of } from 'rxjs'
 import { StoreRequest } from '../../core/util/awaitable.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
 import type { Entry } from '../watch/watch-state.js'
 import { bytes, type Codec, checkCodec } from './codec.js'
 import type { KeyHost } from './host.js'
-import { type DeleteResult, Key, type SetResult } from './key.js'
+import { type DeleteResult, heldBy, Key, type SetResult } from './key.js'
 import type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './options.js'
 import { Scan } from './scan.js'
 import { KeySource, SOURCE } from './source.js'
 import { watchAll } from './watch-all.js'
 
 /** A set of keys, or an observable that emits the whole set with every value. */
-export type Keys<K> = Iterable<K> | Observable<Iterable<K>>
+export type Keys<K> = Iterable<K> | ObservableInput<Iterable<K>>
 
 /** Internal: the client of a view. */
 export const HOST: unique symbol = Symbol('host')
@@ -34,7 +34,8 @@ export abstract class StoreView {
    * ```
    */
   key<T>(name: string | Uint8Array, codec: Codec<T>): Key<T> {
-    return new Key(new KeySource(toKeyName(name), checkCodec(codec), this[HOST]))
+    const host = heldBy(this, HOST, 'store.key')
+    return new Key(new KeySource(toKeyName(name), checkCodec(codec), host))
   }
 
   /**
@@ -60,11 +61,7 @@ export abstract class StoreView {
   watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec: Codec<T>): Observable<Entry<T>>
   watchAll<T>(keys: Keys<string | Uint8Array | Key<T>>, codec?: Codec<T>): Observable<Entry<T>> {
-    // A string is iterable, but its characters are not the intended keys.
-    if (typeof keys === 'string' || (Object(keys)[Symbol.iterator] === undefined && !isObservable(keys))) {
-      throw new ArgumentError(`Expected keys, or an observable of them, got \`${formatValue(keys)}\``)
-    }
-    const keys$ = isObservable(keys) ? keys : of(keys)
+    const keys$ = isIterable(keys) ? of(keys) : observableOf(keys)
     const keyOf = (key: string | Uint8Array | Key<T>): Key<T> => {
       if (!(key instanceof Key)) return this.key(key, checkCodec(codec))
       // Entries only have the name of their key, so keys of two stores could not be distinguished.
@@ -73,7 +70,11 @@ export abstract class StoreView {
         `Expected keys of this store, got ${JSON.stringify(key.name)} of another store: merge a \`watchAll\` of each`,
       )
     }
-    return watchAll(keys$.pipe(map(names => Array.from(names, keyOf))))
+    const handles = (names: unknown): readonly Key<T>[] => {
+      if (isIterable<string | Uint8Array | Key<T>>(names)) return Array.from(names, keyOf)
+      throw notKeys(names)
+    }
+    return watchAll(keys$.pipe(map(handles)))
   }
 
   /**
@@ -102,11 +103,12 @@ export abstract class StoreView {
     codec: Codec<unknown> = bytes,
     options: RequestOptions & AbortOptions = {},
   ): unknown {
-    return new Scan(glob, codec, options, this[HOST])
+    return new Scan(glob, codec, options, heldBy(this, HOST, 'store.scan'))
   }
 
   /** Reads a key once; see {@link Key.get}. */
   get<T>(name: string | Uint8Array, codec: Codec<T>, options?: RequestOptions & AbortOptions): StoreRequest<Entry<T>> {
+    heldBy(this, HOST, 'store.get')
     return new StoreRequest(() => this.key(name, codec).get(options))
   }
 
@@ -117,12 +119,14 @@ export abstract class StoreView {
     codec: Codec<T>,
     options?: SetOptions & AbortOptions,
   ): StoreRequest<SetResult> {
-    return new StoreRequest(() => this.key(name, codec).set(value, options), this[HOST].reportWrite)
+    const { reportWrite } = heldBy(this, HOST, 'store.set')
+    return new StoreRequest(() => this.key(name, codec).set(value, options), reportWrite)
   }
 
   /** Deletes a key; see {@link Key.delete}. */
   delete(name: string | Uint8Array, options?: DeleteOptions & AbortOptions): StoreRequest<DeleteResult> {
-    return new StoreRequest(() => this.key(name, bytes).delete(options), this[HOST].reportWrite)
+    const { reportWrite } = heldBy(this, HOST, 'store.delete')
+    return new StoreRequest(() => this.key(name, bytes).delete(options), reportWrite)
   }
 
   /** Deletes a key if it holds the value; see {@link Key.deleteIf}. */
@@ -132,6 +136,19 @@ export abstract class StoreView {
     codec: Codec<T>,
     options?: DeleteOptions & AbortOptions,
   ): StoreRequest<DeleteResult> {
-    return new StoreRequest(() => this.key(name, codec).deleteIf(value, options), this[HOST].reportWrite)
+    const { reportWrite } = heldBy(this, HOST, 'store.deleteIf')
+    return new StoreRequest(() => this.key(name, codec).deleteIf(value, options), reportWrite)
   }
+}
+
+const notKeys = (got: unknown): ArgumentError =>
+  new ArgumentError(`Expected keys, or an observable of them, got \`${formatValue(got)}\``)
+
+/** Returns whether the value is a set of keys. A string is iterable, but its characters are not the intended keys. */
+const isIterable = <K>(keys: unknown): keys is Iterable<K> =>
+  typeof keys !== 'string' && Symbol.iterator in Object(keys)
+
+function observableOf<K>(keys$: ObservableInput<K>): Observable<K> {
+  if ([observable, 'then', Symbol.asyncIterator].some(method => method in Object(keys$))) return from(keys$)
+  throw notKeys(keys$)
 }

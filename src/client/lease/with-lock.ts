@@ -1,9 +1,11 @@
 import {
   defer,
-  isObservable,
+  from,
+  type InteropObservable,
   Observable,
   type ObservableInput,
   type ObservedValueOf,
+  observable,
   type Subscriber,
   Subscription,
   type Unsubscribable,
@@ -51,12 +53,13 @@ const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
  * ```
  */
 export function withLock<O extends ObservableInput<unknown>>(
-  lease: Observable<LeaseState>,
+  lease: Observable<LeaseState> | InteropObservable<LeaseState>,
   work: (token: Hlc, signal: AbortSignal) => O,
   options: LockOptions = {},
 ): Awaitable<ObservedValueOf<O>, undefined> {
-  if (!isObservable(lease)) {
-    const got = Object(lease) instanceof Key ? 'a key' : `\`${formatValue(lease)}\``
+  const isKey = lease instanceof Key
+  if (isKey || typeof Reflect.get(Object(lease), observable) !== 'function') {
+    const got = isKey ? 'a key' : `\`${formatValue(lease)}\``
     throw new ArgumentError(`Expected a lease, such as \`lease(store, name, { duration: 10_000 })\`, got ${got}`)
   }
   checkFunction('work', work)
@@ -67,7 +70,7 @@ export function withLock<O extends ObservableInput<unknown>>(
     const work$ = new Work(subscriber, work)
     // Added before the lease, so that the work stops before the lease is released.
     subscriber.add(work$)
-    const holding = lease.subscribe({
+    const holding = from(lease).subscribe({
       next: state => {
         if (subscriber.closed) return
         try {
@@ -116,7 +119,7 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     const running$ = new Observable<ObservedValueOf<O>>(worker => {
       // Added first, because a value that the work emits synchronously may stop it.
       running.add(worker)
-      defer(() => this.#work(token, aborter.signal)).subscribe(worker)
+      defer(() => resultOf(this.#work(token, aborter.signal))).subscribe(worker)
     })
     running$.subscribe({
       next: value => this.#subscriber.next(value),
@@ -147,4 +150,12 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
   unsubscribe(): void {
     this.stop()
   }
+}
+
+/** Throws {@link ArgumentError} if the work returns nothing, because its end would then be unknown. */
+function resultOf<O>(result: O): O {
+  if (result !== undefined && result !== null) return result
+  throw new ArgumentError(
+    'Expected `work` of withLock to return an observable or a promise, got nothing: return the work, or make `work` async',
+  )
 }

@@ -1,4 +1,4 @@
-import { Observable, type Subscriber } from 'rxjs'
+import { type InteropObservable, Observable, observable, type Subscriber } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { toHex } from '../../core/util/bytes.js'
 import { checkArgument, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
@@ -35,7 +35,8 @@ const NAMES: OptionNames<MatchingOptions> = { maxKeys: true, scanInterval: true 
  * than `maxKeys` keys match, `unknown-command` when the store can neither notify by globs nor list keys, `syntax-error`
  * when it cannot parse the glob, and with any other error that ends a key's watch.
  */
-export class Matching<T> {
+export class Matching<T> implements InteropObservable<Entry<T>> {
+  declare readonly [Symbol.observable]: () => Observable<Entry<T>>
   readonly #glob: Uint8Array
   readonly #codec: Codec<T>
   readonly #limits: GlobOptions
@@ -104,6 +105,11 @@ export class Matching<T> {
   /** Returns values that identify equal watches. */
   get [GLOB](): readonly [host: KeyHost['registry'], glob: string, terms: string, codec: Codec<T>] {
     return [this.#host.registry, toHex(this.#glob), Object.values(this.#limits).join(), this.#codec]
+  }
+
+  /** Returns {@link entries$}, so that a matching can be used where RxJS takes an observable. */
+  [observable](): Observable<Entry<T>> {
+    return this.entries$
   }
 
   #observe<R>(listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {

@@ -51,7 +51,7 @@ export class Optimistic<T> {
 
   /**
    * Writes a value and shows it, at once. The result can be awaited or subscribed to; see {@link StoreRequest}.
-   * Unsubscribing withdraws a write that has not been sent. Errors with `conflict`,
+   * Unsubscribing withdraws a write that has not been sent. The function is bound. Errors with `conflict`,
    * `offline` and the errors of {@link Key.set}; {@link state$} also shows these errors.
    *
    * @example
@@ -59,9 +59,8 @@ export class Optimistic<T> {
    * const { outcome, version } = await setPoint.set(21.5)
    * ```
    */
-  set(value: T): Awaitable<OptimisticResult<T>> {
-    return new StoreRequest(() => this.#writeController.write(value), shown)
-  }
+  readonly set = (value: T): Awaitable<OptimisticResult<T>> =>
+    new StoreRequest(() => this.#writeController.write(value), shown)
 
   /**
    * Writes a value immediately; {@link state$} shows the outcome. The function is bound, so it can be passed as a

@@ -1,4 +1,4 @@
-import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
+import { catchError, from, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { Awaitable, NO_ITEM } from '../../../core/util/awaitable.js'
 import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
 import { ArgumentError, formatValue, reason, StateStoreError } from '../../../core/util/errors.js'
@@ -64,7 +64,8 @@ export function operate<T, V, R>(
   // An item without a key is never replaced by another.
   const identity = (keyed: Keyed<T, V>): unknown => keyed.key?.id ?? keyed
   return source => {
-    const results$ = source.pipe(
+    // The source may be an observable of another copy of RxJS, which this copy's operators do not accept.
+    const results$ = from(source).pipe(
       map(item => lookUp(keyOf, item)),
       pipeline(attemptOrEmit, identity, options),
     )
