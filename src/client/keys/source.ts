@@ -3,7 +3,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
-import type { WatchObserver } from '../watch/watch.js'
+import { type Emission, ENTRIES, FRESHNESS, type WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Codec } from './codec.js'
 import type { KeyHost } from './host.js'
@@ -60,6 +60,7 @@ export class KeySource<T> {
 }
 
 abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
+  abstract readonly emits: Emission
   protected readonly source: KeySource<T>
   protected readonly subscriber: Subscriber<R>
 
@@ -68,7 +69,7 @@ abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
     this.subscriber = subscriber
   }
 
-  abstract signal(raw: RawEntry | undefined, freshness: Freshness): void
+  abstract signal(entries: readonly RawEntry[], freshness: Freshness): void
 
   join(): void {
     const { host, key } = this.source
@@ -90,31 +91,38 @@ abstract class Listener<T, R> implements WatchObserver, Unsubscribable {
   }
 }
 
-export class EntryListener<T> extends Listener<T, Entry<T>> {
+abstract class NewEntryListener<T, R> extends Listener<T, R> {
+  override readonly emits = ENTRIES
   #last: RawEntry | undefined = undefined
 
-  override signal(raw: RawEntry | undefined): void {
-    if (raw === undefined || raw === this.#last) return
-    this.#last = raw
-    this.subscriber.next(this.source.entry(raw))
+  override signal(entries: readonly RawEntry[]): void {
+    for (const raw of entries) {
+      if (raw === this.#last) continue
+      this.#last = raw
+      this.emit(this.source.entry(raw))
+    }
+  }
+
+  protected abstract emit(entry: Entry<T>): void
+}
+
+export class EntryListener<T> extends NewEntryListener<T, Entry<T>> {
+  protected override emit(entry: Entry<T>): void {
+    this.subscriber.next(entry)
   }
 }
 
-export class ValueListener<T> extends Listener<T, T | undefined> {
-  #last: RawEntry | undefined = undefined
-
-  override signal(raw: RawEntry | undefined): void {
-    if (raw === undefined || raw === this.#last) return
-    this.#last = raw
-    const entry = this.source.entry(raw)
+export class ValueListener<T> extends NewEntryListener<T, T | undefined> {
+  protected override emit(entry: Entry<T>): void {
     if (entry.op !== 'invalid') this.subscriber.next(entry.value)
   }
 }
 
 export class FreshnessListener<T> extends Listener<T, Freshness> {
+  override readonly emits = FRESHNESS
   #last: Freshness['state'] | undefined = undefined
 
-  override signal(_raw: RawEntry | undefined, freshness: Freshness): void {
+  override signal(_entries: readonly RawEntry[], freshness: Freshness): void {
     if (freshness.state === this.#last) return
     this.#last = freshness.state
     this.subscriber.next(freshness)

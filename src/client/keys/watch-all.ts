@@ -1,6 +1,6 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
-import type { WatchObserver } from '../watch/watch.js'
+import { ENTRIES, type WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { identityOf } from './json.js'
 import type { Key } from './key.js'
@@ -94,6 +94,7 @@ class Group<T> implements Unsubscribable {
 
 /** Observes the watch of one key. Has no subscription, to save memory: a group may have ten thousand members. */
 class Member<T> implements WatchObserver {
+  readonly emits = ENTRIES
   readonly source: KeySource<T>
   /** A watch may still notify a member that has left. */
   hasLeft = false
@@ -105,10 +106,12 @@ class Member<T> implements WatchObserver {
     this.#group = group
   }
 
-  signal(raw: RawEntry | undefined): void {
-    if (this.hasLeft || raw === undefined || raw === this.#last) return
-    this.#last = raw
-    this.#group.next(this.source.entry(raw))
+  signal(entries: readonly RawEntry[]): void {
+    for (const raw of entries) {
+      if (this.hasLeft || raw === this.#last) continue
+      this.#last = raw
+      this.#group.next(this.source.entry(raw))
+    }
   }
 
   error(error: StateStoreError): void {

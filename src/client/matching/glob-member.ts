@@ -1,7 +1,7 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
-import type { SharedRegistration, Watch, WatchObserver } from '../watch/watch.js'
+import { BOTH, type SharedRegistration, type Watch, type WatchObserver } from '../watch/watch.js'
 import type { RawEntry } from '../watch/watch-state.js'
 
 interface Group {
@@ -14,6 +14,7 @@ interface Group {
  * A key of a watched glob, which observes the key's watch. Kept small, because a glob may have ten thousand keys.
  */
 export class GlobMember implements WatchObserver {
+  readonly emits = BOTH
   readonly key: KeyName
   /** The last reported entry; `undefined` before the key existed. */
   raw: RawEntry | undefined = undefined
@@ -31,11 +32,12 @@ export class GlobMember implements WatchObserver {
     this.#group = group
   }
 
-  signal(raw: RawEntry | undefined, { state }: Freshness): void {
+  signal(entries: readonly RawEntry[], { state }: Freshness): void {
     if (this.#hasLeft) return
-    if (!this.#hasJoined && state !== 'live') this.#unverified = raw
+    if (!this.#hasJoined && state !== 'live') this.#unverified = entries.at(-1)
     this.#hasJoined = true
-    if (raw !== undefined && raw !== this.#latest && (state === 'live' || raw !== this.#unverified)) {
+    for (const raw of entries) {
+      if (this.#hasLeft || raw === this.#latest || (state !== 'live' && raw === this.#unverified)) continue
       this.#latest = raw
       this.#report(raw)
     }

@@ -13,7 +13,7 @@ import type {
   RegistryOptions,
   UnmatchedChange,
 } from '../watch/shared-registration.js'
-import type { SharedRegistration } from '../watch/watch.js'
+import { inTurn, type SharedRegistration } from '../watch/watch.js'
 import { GlobMember, KeyTombstones } from './glob-member.js'
 import { registerGlob } from './register-glob.js'
 
@@ -250,7 +250,7 @@ export class GlobWatch implements SharedRegistration {
     if (state === this.#state) return
     this.#state = state
     const freshness = this.#freshness
-    for (const observer of this.#observers) {
+    for (const observer of inTurn(this.#observers, freshness)) {
       // An observer caused a newer state, which was already sent to all observers.
       if (this.#state !== state) return
       observer.freshness(freshness)

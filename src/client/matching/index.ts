@@ -10,6 +10,7 @@ import { GLOB, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { GlobObserver } from '../watch/shared-registration.js'
+import { BOTH, type Emission, ENTRIES, FRESHNESS } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { GlobRegistry } from './glob-registry.js'
 import type { GlobOptions } from './glob-watch.js'
@@ -47,7 +48,9 @@ export class Matching<T> implements InteropObservable<Entry<T>> {
    * Emits the latest entry of every existing key, then every change once, with rising versions per key: `set` for new
    * keys, `delete` for removed ones, `absent` when a read found that the key is missing or must no longer be read.
    */
-  readonly entries$: Observable<Entry<T>> = this.#observe(subscriber => ({ entry: entry => subscriber.next(entry) }))
+  readonly entries$: Observable<Entry<T>> = this.#observe(ENTRIES, subscriber => ({
+    entry: entry => subscriber.next(entry),
+  }))
 
   /**
    * Emits the values of all keys by name, as an immutable map: the first when all keys have been read, then a new one
@@ -55,7 +58,7 @@ export class Matching<T> implements InteropObservable<Entry<T>> {
    * per 1,024 keys. Keys whose value does not decode are omitted. The name of a key whose bytes are not UTF-8 is its hex
    * (`0xFF`) and a lone surrogate, so that it differs from every text.
    */
-  readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(subscriber => {
+  readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(BOTH, subscriber => {
     const values = new Map<string, T>()
     const { clock } = this.#host.registry
     let [cancel, isKnown]: [(() => void) | undefined, boolean] = [undefined, false]
@@ -84,7 +87,7 @@ export class Matching<T> implements InteropObservable<Entry<T>> {
    * Emits the freshness of the keys and their values, on subscription and after every change: `live` when all existing keys
    * were read on this connection, and the store notifies of changes.
    */
-  readonly freshness$: Observable<Freshness> = this.#observe(subscriber => ({
+  readonly freshness$: Observable<Freshness> = this.#observe(FRESHNESS, subscriber => ({
     freshness: freshness => subscriber.next(freshness),
   }))
 
@@ -112,11 +115,12 @@ export class Matching<T> implements InteropObservable<Entry<T>> {
     return this.entries$
   }
 
-  #observe<R>(listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {
+  #observe<R>(emits: Emission, listen: (subscriber: Subscriber<R>) => Partial<Listeners<T>>): Observable<R> {
     return new Observable<R>(subscriber => {
       const globs = this.#host.registry.globs(GlobRegistry)
       const { entry, freshness } = listen(subscriber)
       const observer: GlobObserver = {
+        emits,
         entry: (key, raw) => {
           if (entry && !subscriber.closed) entry(this.#entryOf(key, raw), key)
         },

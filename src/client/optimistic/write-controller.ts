@@ -3,7 +3,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { ClosedError, StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { Freshness } from '../watch/freshness.js'
-import type { KnownState, WatchObserver } from '../watch/watch.js'
+import { BOTH, type KnownState, type WatchObserver } from '../watch/watch.js'
 import type { RawEntry } from '../watch/watch-state.js'
 import type { ConfirmedState } from './confirmed-state.js'
 import { KeyTracker, type WriteOutcome } from './key-tracker.js'
@@ -29,6 +29,7 @@ const UNWATCHED: KnownState = { raw: undefined, freshness: { state: 'connecting'
  * while there are subscribers or writes without a result.
  */
 export class WriteController<T> implements WatchObserver {
+  readonly emits = BOTH
   readonly #source: KeySource<T>
   readonly #stateBuilder: StateBuilder<T>
   readonly #keyTracker: KeyTracker<T>
@@ -88,19 +89,25 @@ export class WriteController<T> implements WatchObserver {
     })
   }
 
-  signal(raw: RawEntry | undefined, freshness: Freshness): void {
+  signal(entries: readonly RawEntry[], freshness: Freshness): void {
     const activeWatch = this.#activeWatch
     if (activeWatch === undefined) return
     const { raw: before, freshness: earlier } = activeWatch.known
     const wasLive = earlier.state === 'live'
     const isLive = freshness.state === 'live'
-    activeWatch.known = { raw, freshness }
+    activeWatch.known = { raw: entries.at(-1), freshness }
     if (wasLive && !isLive) this.#keyTracker.observe({ type: 'lost' })
-    if (raw && raw !== before) this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.version })
-    // The last watched value is also the store's value on this connection, whatever earlier connections reported,
-    // although the version of a watched deletion may be outdated.
-    else if (raw && isLive && !wasLive)
-      this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.value && raw.version })
+    for (const raw of entries) {
+      const isNew = raw !== before
+      // The last watched value is also the store's value on this connection, whatever earlier connections reported,
+      // although the version of a watched deletion may be outdated.
+      if (isNew || (isLive && !wasLive))
+        this.#keyTracker.observe({
+          type: 'watched',
+          bytes: raw.value,
+          version: isNew || raw.value ? raw.version : undefined,
+        })
+    }
     this.#advance()
   }
 

@@ -8,6 +8,7 @@ import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { type KeySource, SOURCE } from '../keys/source.js'
 import type { Freshness } from '../watch/freshness.js'
+import { BOTH, type WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { type Equality, selectAll, useSelected } from './use-selected.js'
 
@@ -177,8 +178,10 @@ export class KeyWatch {
       update(this.#state.raw, this.#state.freshness, error)
       isListening = false
     }
-    const observer = {
-      signal: (raw: RawEntry | undefined, freshness: Freshness): void => update(raw, freshness, undefined),
+    const observer: WatchObserver = {
+      emits: BOTH,
+      signal: (entries: readonly RawEntry[], freshness: Freshness): void =>
+        update(entries.at(-1), freshness, undefined),
       error: end,
       complete: () => end(new ClosedError()),
     }

@@ -16,7 +16,7 @@ import type { Discovery, JoinDetails, KeyWatches, RegistryOptions, WatchedGlobs 
 import { VerificationScheduler } from './verification-scheduler.js'
 import { type KnownState, type SharedRegistration, Watch, type WatchObserver } from './watch.js'
 import { WatchRequests } from './watch-requests.js'
-import type { NotifiedChange, WatchEvent } from './watch-state.js'
+import type { NotifiedChange, RawEntry, WatchEvent, WatchState } from './watch-state.js'
 
 export interface WatchedConnection {
   /** Whether the broker kept no session, so that no message of an earlier connection can arrive. */
@@ -115,7 +115,7 @@ export class Registry implements KeyWatches {
     else if (registration && discovery === 'appeared' && watch.tryFollow(registration))
       this.#step(watch, { type: 'appeared' })
     else if (registration?.isRegistered) this.confirmShared(key, registration)
-    watch.notifyOne(observer, watch.state.entry, freshnessOf(watch.state, this.#lostAt))
+    watch.notifyOne(observer, currentEntry(watch.state), freshnessOf(watch.state, this.#lostAt))
     return watch
   }
 
@@ -261,8 +261,8 @@ export class Registry implements KeyWatches {
     if (send && !shared) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
     if (after.state !== before.state) this.#publishFreshness(watch, before.state, after.state)
-    if (emit.length > 0) watch.notify(emit, after)
-    else if (after.state !== before.state) watch.notify([state.entry], after)
+    if (emit.length > 0 || after.state !== before.state)
+      watch.notify(emit.length > 0 ? emit : currentEntry(state), after)
     if (shared?.isRegistered) this.confirmShared(watch.key, shared)
     if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
   }
@@ -279,6 +279,8 @@ export class Registry implements KeyWatches {
     for (const watch of this.#watches.values()) watch.cancel()
   }
 }
+
+const currentEntry = ({ entry }: WatchState): readonly RawEntry[] => (entry ? [entry] : [])
 
 /** Stands for an unreadable change. Without a value it causes a read. */
 const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const

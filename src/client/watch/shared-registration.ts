@@ -4,7 +4,7 @@ import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { StoreCommands } from '../requests/commands.js'
 import type { Freshness } from './freshness.js'
-import type { SharedRegistration, Watch, WatchObserver } from './watch.js'
+import type { Emission, SharedRegistration, Watch, WatchObserver } from './watch.js'
 import type { RawEntry, ReceivedChange } from './watch-state.js'
 
 /**
@@ -45,6 +45,7 @@ export interface KeyWatches {
 }
 
 export interface GlobObserver {
+  readonly emits: Emission
   entry(key: KeyName, raw: RawEntry): void
   freshness(freshness: Freshness): void
   error(error: StateStoreError): void

@@ -3,12 +3,20 @@ import type { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from './freshness.js'
 import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 
+/** What an observer passes on, which decides its turn; see {@link inTurn}. */
+export const ENTRIES = 0
+export const BOTH = 1
+export const FRESHNESS = 2
+export type Emission = typeof ENTRIES | typeof BOTH | typeof FRESHNESS
+
 export interface WatchObserver {
+  readonly emits: Emission
   /**
-   * Receives the current entry and its freshness, synchronously for a new observer, then after every change. `entry` is
-   * missing for a key that was not read yet, and at the end of the watch, which does not change the entry.
+   * Receives the current entry and its freshness, synchronously for a new observer, then after every step. The last one of
+   * `entries` is the current entry, which the observer may have received before. `entries` is empty for a key that was not
+   * read yet, and at the end of the watch, which does not change the entry.
    */
-  signal(entry: RawEntry | undefined, freshness: Freshness): void
+  signal(entries: readonly RawEntry[], freshness: Freshness): void
   error(error: StateStoreError): void
   complete(): void
 }
@@ -22,6 +30,16 @@ export interface KnownState {
   readonly raw: RawEntry | undefined
   readonly freshness: Freshness
 }
+
+/**
+ * Returns observers in the order in which they are notified. Entries precede `live` and follow any other freshness, so that
+ * an outdated value is never combined with `live`, in whatever order the streams of a key were subscribed.
+ */
+export const inTurn = <O extends { readonly emits: Emission }>(
+  observers: readonly O[],
+  { state }: Freshness,
+): readonly O[] =>
+  observers.slice().sort(({ emits: one }, { emits: other }) => (state === 'live' ? one - other : other - one))
 
 const NO_OBSERVERS: readonly WatchObserver[] = []
 const NO_NOTIFICATIONS: (() => void)[] = []
@@ -93,7 +111,7 @@ export class Watch {
    * Notifies the current observers of entries, in order. Notifications that an observer causes are queued behind it. An
    * observer that joins during the call receives none of these entries, because it already has the last one.
    */
-  notify(entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
+  notify(entries: readonly RawEntry[], freshness: Freshness): void {
     const observers = this.#observers
     if (observers.length === 0) return
     if (!this.#isNotifying) this.#notifyNow(observers, entries, freshness)
@@ -104,10 +122,10 @@ export class Watch {
    * Notifies an observer that has just joined. As in {@link notify}, notifications that the observer causes are queued
    * behind this one; otherwise the observer would receive the older entry last.
    */
-  notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
+  notifyOne(observer: WatchObserver, entries: readonly RawEntry[], freshness: Freshness): void {
     if (!this.has(observer)) return
-    if (this.#isNotifying) observer.signal(entry, freshness)
-    else this.#notifyNow([observer], [entry], freshness)
+    if (this.#isNotifying) observer.signal(entries, freshness)
+    else this.#notifyNow([observer], entries, freshness)
   }
 
   /** Ends the watch for all observers, and drops queued notifications. */
@@ -118,18 +136,14 @@ export class Watch {
     this.#queued = NO_NOTIFICATIONS
     // The signal has no entry, because dropped entries may precede it. Freshness goes to all observers first, because
     // ending one may tear down another.
-    for (const observer of observers) observer.signal(undefined, freshness)
+    for (const observer of observers) observer.signal([], freshness)
     for (const observer of observers) {
       if (error) observer.error(error)
       else observer.complete()
     }
   }
 
-  #notifyNow(
-    observers: readonly WatchObserver[],
-    entries: readonly (RawEntry | undefined)[],
-    freshness: Freshness,
-  ): void {
+  #notifyNow(observers: readonly WatchObserver[], entries: readonly RawEntry[], freshness: Freshness): void {
     this.#isNotifying = true
     try {
       this.#signal(observers, entries, freshness)
@@ -144,10 +158,9 @@ export class Watch {
     }
   }
 
-  #signal(observers: readonly WatchObserver[], entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
-    for (const entry of entries)
-      for (const observer of observers)
-        if (observers === this.#observers || this.has(observer)) observer.signal(entry, freshness)
+  #signal(observers: readonly WatchObserver[], entries: readonly RawEntry[], freshness: Freshness): void {
+    for (const observer of inTurn(observers, freshness))
+      if (observers === this.#observers || this.has(observer)) observer.signal(entries, freshness)
   }
 
   cancel(): void {
