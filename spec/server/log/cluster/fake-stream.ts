@@ -86,7 +86,7 @@ export class FakeStream implements Stream {
     copies: 1,
     stolenIds: 0,
   }
-  readonly maxMessageBytes: number
+  maxMessageBytes: number
   readonly #cluster: FakeCluster
   published = 0
   trims: number[] = []

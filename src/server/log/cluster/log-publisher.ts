@@ -15,6 +15,8 @@ export interface PendingMessage {
 
 /** A message that was sent but not yet seen in the stream. */
 interface InFlightMessage extends PendingMessage {
+  /** The message itself, or the message of which it is a piece. */
+  readonly whole: PendingMessage
   readonly number: number
   /** The time when the message was first sent, in monotonic ms. */
   readonly firstSentAt: number
@@ -32,12 +34,16 @@ interface Epoch {
   readonly id: string
   readonly messageIds: MessageIds
   readonly inFlight: Fifo<InFlightMessage>
+  /** Whether the entries that do not reach the stream before the next epoch are sent again in it. */
+  isResent: boolean
 }
 
 export interface LogPublisherHost {
   readonly clock: Clock
   readonly random: () => number
   readonly nodeId: string
+  /** Returns the maximum size in bytes of a message's body. A larger entry is sent in pieces. */
+  readonly maxBodyBytes: () => number
   /** Encodes a message with the node's current state. */
   encode(message: PendingMessage, epoch: string, number: number): Uint8Array
   /** Returns the position of the last message seen in the stream. */
@@ -48,6 +54,8 @@ export interface LogPublisherHost {
    * replaced.
    */
   onRolledBack(position: number): void
+  /** Called when a message in flight has become too large to be sent, so that a new epoch must resend the entries. */
+  onLimitLowered(): void
   onError(error: unknown): void
 }
 
@@ -62,7 +70,9 @@ const RETRY_DELAY_MS = { initial: 20, max: 1_000 }
 export class LogPublisher {
   readonly #stream: Stream
   readonly #host: LogPublisherHost
-  readonly #queue = new Fifo<PendingMessage>()
+  #queue = new Fifo<PendingMessage>()
+  /** The size in bytes of the pieces of the first queued message that are already in flight. */
+  #cutBytes = 0
   /** The epochs. The last epoch is current, but messages of earlier epochs may still arrive in the stream. */
   #epochs: Epoch[] = []
   #number = 1
@@ -100,16 +110,22 @@ export class LogPublisher {
     return oldest === undefined ? 0 : this.#host.clock.monotonic() - oldest.firstSentAt
   }
 
-  /** Starts a new epoch, in which queued messages are sent. Messages in flight are no longer resent. */
-  startEpoch(epoch: string): void {
-    for (const { inFlight } of this.#epochs) for (const message of toArray(inFlight)) message.publication?.unsubscribe()
+  /**
+   * Starts a new epoch, in which queued messages are sent. Messages in flight are no longer resent.
+   *
+   * @param resends - whether the entries in flight are sent in the new epoch if they have not reached the stream before
+   */
+  startEpoch(epoch: string, resends = false): void {
+    for (const each of this.#epochs) {
+      for (const message of toArray(each.inFlight)) message.publication?.unsubscribe()
+      each.isResent &&= resends
+    }
+    const last = this.#epochs.at(-1)
+    if (last !== undefined) last.isResent = resends
     this.#abandonPartialEntry()
-    const queued = toArray(this.#queue)
-    this.#queue.clear()
-    this.#epochs.push({ id: epoch, messageIds: messageIds(), inFlight: new Fifo() })
+    this.#epochs.push({ id: epoch, messageIds: messageIds(), inFlight: new Fifo(), isResent: false })
     this.#number = 1
-    this.#queue.push({ kind: 'start', body: new Uint8Array(0) })
-    for (const message of queued) this.#queue.push(message)
+    this.#requeue([{ kind: 'start', body: new Uint8Array(0) }])
     this.#sendQueued()
   }
 
@@ -131,8 +147,10 @@ export class LogPublisher {
     number: number,
   ): { readonly message: PendingMessage | undefined; readonly abandoned: readonly LogEntry[] } {
     const index = this.#epochs.findIndex(({ id }) => id === epoch)
-    const abandoned = this.#epochs.slice(0, index).flatMap(({ inFlight }) => entriesOf(inFlight))
+    const ended = this.#epochs.slice(0, index)
+    const abandoned = ended.flatMap(({ isResent, inFlight }) => (isResent ? [] : entriesOf(inFlight)))
     this.#epochs = this.#epochs.slice(index)
+    this.#requeue(ended.flatMap(({ isResent, inFlight }) => (isResent ? wholeEntriesOf(inFlight) : [])))
     const inFlight = this.#epochs[0]?.inFlight
     if (inFlight?.peek()?.number !== number) return { message: undefined, abandoned }
     const message = inFlight.shift()
@@ -160,24 +178,31 @@ export class LogPublisher {
     return [...unknown, ...entriesOf(this.#queue)]
   }
 
+  /** Puts messages before all queued messages. */
+  #requeue(messages: readonly PendingMessage[]): void {
+    if (messages.length === 0) return
+    const queued = this.#queue
+    this.#queue = new Fifo()
+    for (const message of [...messages, ...queued]) this.#queue.push(message)
+  }
+
   /**
    * Drops the remaining pieces of an entry that is already partly in flight, because the next epoch must start with a
    * whole entry.
    */
   #abandonPartialEntry(): void {
-    const inFlight = this.#epochs.at(-1)?.inFlight
-    let last: PendingMessage | undefined = toArray(inFlight).at(-1)
-    while (inFlight !== undefined && last?.kind === 'piece') {
-      last = this.#queue.shift()
-      if (last !== undefined)
-        inFlight.push({ ...last, number: 0, firstSentAt: 0, attempt: 0, positionWhenSent: 0, publication: undefined })
-    }
+    if (this.#cutBytes === 0) return
+    this.#cutBytes = 0
+    const whole = this.#queue.shift()
+    if (whole === undefined) return
+    const neverSent = { number: 0, firstSentAt: 0, attempt: 0, positionWhenSent: 0, publication: undefined }
+    this.#epochs.at(-1)?.inFlight.push({ ...whole, whole, ...neverSent })
   }
 
   #sendQueued(): void {
     const epoch = this.#epochs.at(-1)
-    while (!this.#isStopped && epoch !== undefined && epoch.inFlight.length < MAX_IN_FLIGHT) {
-      const next = this.#queue.shift()
+    while (!this.#isStopped && epoch !== undefined && epoch.inFlight.length < this.#windowLength) {
+      const next = this.#cutNext()
       if (next === undefined) return
       const message: InFlightMessage = {
         ...next,
@@ -191,6 +216,24 @@ export class LogPublisher {
       // While a resend is scheduled, this message would arrive before the message to resend, and thus out of order.
       if (!this.#resend.isSet) this.#publish(epoch, message)
     }
+  }
+
+  /** The number of messages that may be in flight. Entries of an earlier epoch that are resent come first. */
+  get #windowLength(): number {
+    return this.#epochs.some(({ isResent }) => isResent) ? 1 : MAX_IN_FLIGHT
+  }
+
+  /** Removes the first queued message, or cuts its next piece off if it is too large to be sent. */
+  #cutNext(): (PendingMessage & Pick<InFlightMessage, 'whole'>) | undefined {
+    const whole = this.#queue.peek()
+    if (whole === undefined) return undefined
+    const start = this.#cutBytes
+    const end = start + this.#host.maxBodyBytes()
+    const body = whole.body.subarray(start, end)
+    this.#cutBytes = end < whole.body.length ? end : 0
+    if (this.#cutBytes > 0) return { kind: 'piece', body, whole }
+    this.#queue.shift()
+    return { ...whole, body, whole }
   }
 
   #publish({ id, messageIds }: Epoch, message: InFlightMessage): void {
@@ -232,7 +275,10 @@ export class LogPublisher {
     if (this.#isStopped) return
     this.#resend.retry(() => {
       const epoch = this.#epochs.at(-1)
-      if (epoch !== undefined) for (const message of toArray(epoch.inFlight)) this.#publish(epoch, message)
+      const messages = toArray(epoch?.inFlight)
+      const maxBytes = this.#host.maxBodyBytes()
+      if (messages.some(({ body }) => body.length > maxBytes)) this.#host.onLimitLowered()
+      else if (epoch !== undefined) for (const message of messages) this.#publish(epoch, message)
     })
   }
 }
@@ -241,6 +287,10 @@ const toArray = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 
 const entriesOf = (messages: Fifo<PendingMessage>): LogEntry[] =>
   toArray(messages).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
+
+/** Returns the messages with entries, of which a piece at least is in flight. */
+const wholeEntriesOf = (messages: Fifo<InFlightMessage>): PendingMessage[] =>
+  Array.from(new Set(toArray(messages).map(({ whole }) => whole))).filter(({ entry }) => entry !== undefined)
 
 /** Returns a message's id by its number and attempt. The stream drops duplicates by this id. */
 export type MessageIds = (number: number, attempt: number) => string

@@ -27,6 +27,8 @@ import { ForeignMessageReporter, OtherSigners } from './trust.js'
 const DRAIN_TIMEOUT_MS = 3_000
 /** The time to wait for the stream's bounds, which show whether the stream was trimmed. */
 const BOUNDS_TIMEOUT_MS = 2_000
+/** The minimum size of a body, without which an entry would have too many pieces. */
+const MIN_BODY_BYTES = 1_024
 const EMPTY = new Uint8Array(0)
 
 /** The state that decides whether the log accepts entries. Rejected entries carry the failure. */
@@ -42,7 +44,6 @@ export class ReplicatedLog implements Log {
   readonly sharing: Sharing
   readonly #stream: Stream
   readonly #nodeId: string
-  readonly #maxPieceBytes: number
   readonly #judge: MessageJudge
   readonly #host: ReplicatedLogHost
   readonly #publisher: LogPublisher
@@ -68,11 +69,17 @@ export class ReplicatedLog implements Log {
   /** @param judge - judge whose state was restored from a snapshot */
   constructor(stream: Stream, judge: MessageJudge, settings: LogSettings, host: ReplicatedLogHost) {
     const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
-    const maxBatchBytes = Math.min(256 * 1024, stream.maxMessageBytes - 2 * MAX_MESSAGE_OVERHEAD_BYTES)
-    this.sharing = { maxInFlight: MAX_IN_FLIGHT, maxBatchBytes, maxQueuedBytes: 32 * 1024 * 1024, reads }
+    this.sharing = {
+      maxInFlight: MAX_IN_FLIGHT,
+      // The limit of the stream may change while the node runs.
+      get maxBatchBytes() {
+        return Math.min(256 * 1024, maxBodyBytes(stream) - MAX_MESSAGE_OVERHEAD_BYTES)
+      },
+      maxQueuedBytes: 32 * 1024 * 1024,
+      reads,
+    }
     this.#stream = stream
     this.#nodeId = nodeId
-    this.#maxPieceBytes = stream.maxMessageBytes - MAX_MESSAGE_OVERHEAD_BYTES
     this.#judge = judge
     this.#host = host
     this.#keys = keys
@@ -90,9 +97,11 @@ export class ReplicatedLog implements Log {
       random,
       nodeId,
       position,
+      maxBodyBytes: () => maxBodyBytes(stream),
       encode: (message, epoch, number) => this.#encode(message, epoch, number),
       onStored: at => this.#follower.extendKnownEnd(at),
       onRolledBack: at => this.#fail(rolledBackError(at, judge.position)),
+      onLimitLowered: () => this.#startEpoch(host.newEpochId(), true),
       onError,
     })
     this.#follower = new Follower(stream, {
@@ -138,11 +147,15 @@ export class ReplicatedLog implements Log {
   }
 
   startEpoch(epoch: string): void {
+    this.#startEpoch(epoch, false)
+  }
+
+  #startEpoch(epoch: string, resends: boolean): void {
     this.#health.recordSent()
     this.#writer.onNewEpoch()
     this.#hasAnnouncedSignedOnly = false
     if (!this.#publisher.hasBeenEstablished) this.#otherSigners.restart()
-    this.#publisher.startEpoch(epoch)
+    this.#publisher.startEpoch(epoch, resends)
   }
 
   listen(listener: LogListener): void {
@@ -156,11 +169,7 @@ export class ReplicatedLog implements Log {
       this.#listener?.onRejected(entry, failure ?? entryTooLarge(body.length, MAX_ENTRY_BYTES))
       return
     }
-    for (let offset = 0; offset < body.length; offset += this.#maxPieceBytes) {
-      const piece = body.subarray(offset, offset + this.#maxPieceBytes)
-      const isLast = offset + this.#maxPieceBytes >= body.length
-      this.#send(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })
-    }
+    this.#send({ kind: 'entry', body, entry })
   }
 
   async close(): Promise<void> {
@@ -364,3 +373,7 @@ export class ReplicatedLog implements Log {
     this.#host.onFailed(error)
   }
 }
+
+/** Returns the maximum size in bytes of a message's body. Nodes cannot use a stream with a lower limit. */
+const maxBodyBytes = (stream: Stream): number =>
+  Math.max(MIN_BODY_BYTES, stream.maxMessageBytes - MAX_MESSAGE_OVERHEAD_BYTES)

@@ -74,7 +74,7 @@ export class StreamError extends StateStoreError {
  * must set timeouts.
  */
 export interface Stream {
-  /** The maximum size of a message in bytes. */
+  /** The current maximum size of a message in bytes, which an operator may change. */
   readonly maxMessageBytes: number
 
   /**

@@ -95,7 +95,7 @@ export async function prepareStream(
   const bucket = await find(`OBJ_${names.bucket}`)
   const stream = await find(names.stream)
   if (bucket !== undefined) checkRetention(bucket, replicas)
-  if (stream !== undefined) checkStream(stream, names.subject, max_payload, replicas)
+  if (stream !== undefined) checkStream(stream, names.subject, replicas)
   else if (bucket !== undefined) throw streamRemovedError(names)
   else
     await manager.streams.add({
@@ -240,18 +240,16 @@ export function checkRetention({ config }: StreamInfo, replicas: number): void {
 /**
  * Throws {@link ArgumentError} if a stream is not suitable as a store's log. A suitable stream retains all
  * messages, accepts only the nodes' subject, and can be trimmed.
- *
- * @param maxMessageBytes - maximum message size of NATS
  */
-export function checkStream(info: StreamInfo, subject: string, maxMessageBytes: number, replicas: number): void {
+export function checkStream(info: StreamInfo, subject: string, replicas: number): void {
   checkRetention(info, replicas)
   const { name, subjects = [], max_msg_size, deny_purge, sealed, no_ack, mirror, sources } = info.config
   const isDedicated = subjects.length === 1 && subjects[0] === subject && mirror === undefined && sources === undefined
   if (!isDedicated)
     throw new ArgumentError(`the stream ${name} is not the log of a store: it must have ${subject} as its only subject`)
-  if (max_msg_size > 0 && max_msg_size < maxMessageBytes)
+  if (max_msg_size > 0 && max_msg_size < MIN_MESSAGE_BYTES)
     throw new ArgumentError(
-      `the stream ${name} accepts messages of at most ${max_msg_size} bytes, but nodes may send ${maxMessageBytes}: remove its max_msg_size`,
+      `the stream ${name} accepts messages of at most ${max_msg_size} bytes, but nodes need ${MIN_MESSAGE_BYTES}: remove its max_msg_size`,
     )
   if (deny_purge || sealed || no_ack)
     throw new ArgumentError(

@@ -1,4 +1,4 @@
-import type { Consumer, ConsumerMessages, JetStreamClient, JsMsg } from '@nats-io/jetstream'
+import type { Consumer, ConsumerMessages, JetStreamClient, JsMsg, StreamInfo } from '@nats-io/jetstream'
 import { ignoreElements, map, Observable } from 'rxjs'
 import { isError } from '../../../core/util/built-in-types.js'
 import { fromUtf8, utf8 } from '../../../core/util/bytes.js'
@@ -15,6 +15,8 @@ import type { NatsPackages } from './packages.js'
 
 /** The size in bytes of a message without its body: subject, headers with its id, and protocol fields. */
 const MESSAGE_OVERHEAD_BYTES = 1024
+/** The code with which JetStream rejects a message that exceeds the limit of the stream. */
+const MESSAGE_TOO_LARGE = 10_054
 const PUBLISH_TIMEOUT_MS = 2_000
 /** The time in ms within which a running node responds. */
 const NODE_QUERY_TIMEOUT_MS = 1_000
@@ -23,12 +25,13 @@ const MAX_PREFETCH_BYTES = 8 * 1024 * 1024
 const BLOCK_TIMEOUT_MS = 10_000
 
 export class NatsStream implements Stream {
-  readonly maxMessageBytes: number
   readonly #connection: JetStreamConnection
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
   readonly #orphanedChunks: OrphanedChunks
   readonly #login: LoginMonitor
+  /** The maximum size in bytes of a message of the stream, which an operator may set. */
+  #maxStreamMessageBytes = Number.POSITIVE_INFINITY
 
   constructor(connection: JetStreamConnection, packages: NatsPackages) {
     this.#connection = connection
@@ -36,13 +39,20 @@ export class NatsStream implements Stream {
     this.#orphanedChunks = new OrphanedChunks(connection)
     this.#login = new LoginMonitor(connection.nats)
     this.#client = packages.jetstream.jetstream(connection.nats)
-    this.maxMessageBytes = (connection.nats.info?.max_payload ?? 1024 * 1024) - MESSAGE_OVERHEAD_BYTES
+  }
+
+  /** Each connection to a server starts with the server's limit. */
+  get maxMessageBytes(): number {
+    const { max_payload = 1024 * 1024 } = this.#connection.nats.info ?? {}
+    return Math.min(max_payload, this.#maxStreamMessageBytes) - MESSAGE_OVERHEAD_BYTES
   }
 
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
     const { subject } = this.#connection.names
     return fromTask('a message was not acknowledged', () =>
-      this.#client.publish(subject, bytes, { msgID: id, timeout: PUBLISH_TIMEOUT_MS }).catch((error: unknown) => {
+      this.#client.publish(subject, bytes, { msgID: id, timeout: PUBLISH_TIMEOUT_MS }).catch(async (error: unknown) => {
+        if (error instanceof this.#packages.jetstream.JetStreamApiError && error.code === MESSAGE_TOO_LARGE)
+          await this.#readInfo()
         throw this.#login.error ?? error
       }),
     ).pipe(map(({ seq, duplicate }) => ({ position: seq, isDuplicate: duplicate })))
@@ -76,8 +86,7 @@ export class NatsStream implements Stream {
   }
 
   bounds(): Observable<StreamBounds> {
-    const { manager, names } = this.#connection
-    return fromTask('the state of the stream cannot be read', () => manager.streams.info(names.stream)).pipe(
+    return fromTask('the state of the stream cannot be read', () => this.#readInfo()).pipe(
       map(
         ({ state, cluster }): StreamBounds => ({
           first: state.messages === 0 ? state.last_seq + 1 : state.first_seq,
@@ -188,6 +197,14 @@ export class NatsStream implements Stream {
     return fromTask('the connection was not closed', () => closeConnection(this.#connection.nats)).pipe(
       ignoreElements(),
     )
+  }
+
+  async #readInfo(): Promise<StreamInfo> {
+    const { manager, names } = this.#connection
+    const info = await manager.streams.info(names.stream)
+    const { max_msg_size } = info.config
+    this.#maxStreamMessageBytes = max_msg_size > 0 ? max_msg_size : Number.POSITIVE_INFINITY
+    return info
   }
 
   #consumer(after: number): Promise<Consumer> {
