@@ -1,7 +1,7 @@
 import type { Mutants } from './mutant.js'
 
 const NEXT = 'return row?.epoch === epoch && row.nextNumber === number ? row : undefined'
-const PUSH = "this.#send(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })"
+const PUSH = "this.#send({ kind: 'entry', body, entry })"
 
 /** The mutants of the code that upholds the guarantees of nodes that share a log. */
 export const cluster: Mutants = {
@@ -28,7 +28,7 @@ export const cluster: Mutants = {
     'an entry is in the log before it is applied': {
       seed: 1,
       code: PUSH,
-      becomes: `${PUSH}\n      if (isLast) this.#listener?.onCommitted(entry)`,
+      becomes: `${PUSH}\n    this.#listener?.onCommitted(entry)`,
       also: [{ code: 'else this.#listener?.onCommitted({ ...message.entry, time })' }],
     },
     'entries are applied at the time of the log': {
@@ -38,8 +38,8 @@ export const cluster: Mutants = {
     },
     'reads are linearizable': {
       seed: 59,
-      code: 'maxQueuedBytes: 32 * 1024 * 1024, reads }',
-      becomes: "maxQueuedBytes: 32 * 1024 * 1024, reads: 'local' }",
+      code: '      reads,\n    }',
+      becomes: "      reads: 'local',\n    }",
       complaint: 'answered before the request',
     },
   },
