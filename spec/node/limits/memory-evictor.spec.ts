@@ -229,4 +229,19 @@ describe('MemoryEvictor', () => {
     clock.advance(1)
     expect(ended).toEqual(['a'])
   })
+
+  it.each([false, true])('nothing is evicted for memory that expired data holds (more is left: %s)', isLeft => {
+    const timeouts = new Timeouts<() => void>(clock, task => task())
+    const discardExpired = (hasEnoughFree: () => boolean): boolean => {
+      if (hasEnoughFree()) return false
+      budget.release(512 * KIB)
+      return isLeft
+    }
+    evictor = new MemoryEvictor({ clock, timeouts, budget, discardExpired }, sessions, connections)
+    const size = 512 * KIB + 1
+    sessions.set('live', { heldBytes: size, transientBytes: 0, accountName: 'a', evict: () => ended.push('live') })
+    budget.adjust(size + 512 * KIB)
+    evictor.evict()
+    expect([ended, budget.used]).toEqual([[], size])
+  })
 })

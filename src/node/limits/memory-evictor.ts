@@ -27,6 +27,11 @@ export interface MemoryEvictorHost {
   readonly clock: Clock
   readonly timeouts: Timeouts<() => void>
   readonly budget: MemoryBudget
+  /**
+   * Discards expired data until enough memory is free. Returns whether expired data is left, because there is too much
+   * of it for one call. Default: nothing expires.
+   */
+  discardExpired?(hasEnoughFree: () => boolean): boolean
 }
 
 /**
@@ -83,8 +88,12 @@ export class MemoryEvictor {
   readonly evict = unlessRunning(() => {
     const now = this.#host.clock.monotonic()
     if (now < this.#failedAt + this.#intervalMs) return
-    this.#evictConnections()
-    this.#evictLargest(this.#sessions, measureHeld)
+    // No client is ended for memory that only expired data holds.
+    const hasExpiredLeft = this.#host.discardExpired?.(() => this.#hasEnoughFree) === true
+    if (!hasExpiredLeft) {
+      this.#evictConnections()
+      this.#evictLargest(this.#sessions, measureHeld)
+    }
     if (this.#host.budget.isExceeded) this.#failedAt = now
   })
 
@@ -102,7 +111,7 @@ export class MemoryEvictor {
   readonly #runScheduled = (): void => {
     this.#isScheduled = false
     this.#lastRunAt = this.#host.clock.monotonic()
-    this.#evictConnections()
+    if (this.#host.discardExpired?.(() => this.#hasEnoughFree) !== true) this.#evictConnections()
   }
 
   #evictConnections(): void {

@@ -24,6 +24,8 @@ import { Wills, type WillsHost } from '../session/wills.js'
 import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
 import { type BrokerGauges, SysTopics, type SysTopicsHost, type SysTopicsOptions } from './sys-topics.js'
 
+/** The number of times that one eviction removes expired retained messages. */
+const MAX_EXPIRY_STEPS = 64
 const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 
 /**
@@ -226,6 +228,16 @@ export class BrokerCore
 
   defer(task: () => void): void {
     this.#deferredTasks.defer(task)
+  }
+
+  /** Discards expired messages until enough memory is free, within a bounded number of steps. */
+  discardExpired(hasEnoughFree: () => boolean): boolean {
+    for (let step = 0; this.retained.removeExpired(this.now()); step++) {
+      if (hasEnoughFree()) return false
+      if (step >= MAX_EXPIRY_STEPS) return true
+    }
+    for (const session of this.#sessions.values()) if (!hasEnoughFree()) session.discardExpired()
+    return false
   }
 
   evictSession(session: Session): void {

@@ -76,7 +76,7 @@ export class RetainedMessages {
   set(message: Message, now: number, account?: QuotaAccount | undefined): boolean {
     if (message.topic.length > MAX_HASHED_LENGTH) return false
     const { retained, retainedBytes } = this.#limits
-    this.#removeExpired(now)
+    this.removeExpired(now)
     const levels = message.topic.split('/')
     const previous = this.#find(levels)
     const bytes = retainedBytesOf(message)
@@ -98,6 +98,16 @@ export class RetainedMessages {
     node.sequence = ++this.#lastSequence
     node.account = account
     this.#schedule(node, message)
+    return true
+  }
+
+  /** Removes some of the expired messages. Returns whether others may be left. */
+  removeExpired(now: number): boolean {
+    for (let count = 0; count < MAX_EXPIRED_PER_OPERATION; count++) {
+      const topic = this.#deadlines.takeDue(now)
+      if (topic === undefined) return false
+      this.delete(topic)
+    }
     return true
   }
 
@@ -131,7 +141,7 @@ export class RetainedMessages {
    * @param isLost - returns whether the subscriber did not receive a message that was stored after this call
    */
   match(filter: string, now: number, isLost: MessageTest = () => false): IterableIterator<Message | undefined> {
-    this.#removeExpired(now)
+    this.removeExpired(now)
     const lastSequence = this.#lastSequence
     return matching(
       this.#root,
@@ -140,14 +150,6 @@ export class RetainedMessages {
         (sequence <= lastSequence || isLost(message, sequence)) &&
         (message.expiresAt ?? Number.POSITIVE_INFINITY) > now,
     )
-  }
-
-  #removeExpired(now: number): void {
-    for (let count = 0; count < MAX_EXPIRED_PER_OPERATION; count++) {
-      const topic = this.#deadlines.takeDue(now)
-      if (topic === undefined) return
-      this.delete(topic)
-    }
   }
 
   #schedule(node: Node, message: Message | undefined): void {

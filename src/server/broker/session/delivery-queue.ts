@@ -135,14 +135,13 @@ export class DeliveryQueue {
     else this.#pendingDeliveries.push(copied)
   }
 
-  /** Discards expired unsent messages. Returns whether the queue now has capacity. */
-  discardExpired(now: number, clientId: string): boolean {
+  /** Discards expired unsent messages. */
+  discardExpired(now: number, clientId: string): void {
     this.#pendingDeliveries.expire(now, delivery => {
       this.#sessionUsage.remove(delivery)
       if (serverDropChannel.hasSubscribers)
         serverDropChannel.publish({ reason: 'expired', clientId, qos: delivery.qos })
     })
-    return !this.isFull
   }
 
   /**

@@ -123,9 +123,14 @@ export class Session implements Subscriber, Evictable {
 
   tryMakeRoom(): boolean {
     if (!this.deliveryQueue.isFull && !this.#exceedsOfflineQuota()) return true
-    const hasRoom = this.deliveryQueue.discardExpired(this.#host.now(), this.clientId)
+    this.discardExpired()
+    return !this.deliveryQueue.isFull && !this.#exceedsOfflineQuota()
+  }
+
+  /** Discards queued messages that have expired. */
+  discardExpired(): void {
+    this.deliveryQueue.discardExpired(this.#host.now(), this.clientId)
     this.#updateOfflineBytes()
-    return hasRoom && !this.#exceedsOfflineQuota()
   }
 
   setAccount(account: QuotaAccount | undefined): void {
