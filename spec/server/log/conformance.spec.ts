@@ -13,7 +13,7 @@ import { MemoryDisk } from './disk/memory-disk.js'
 import { slowly } from './disk/run.js'
 import { type LogTarget, logSuite, type OpenedTarget } from './log-suite.js'
 
-const SIZES = { minLogBytes: 2_000, preallocateBytes: 1_000 }
+const SIZES = { minLogBytes: 2_000, preallocateBytes: 1_000, steadyFlushes: 0 }
 
 const openOn = async (files: Files, monotonic: () => number): Promise<OpenedTarget> =>
   openLog<never>(files, { now: () => START, monotonic, onError: raise, sizes: SIZES })

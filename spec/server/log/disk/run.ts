@@ -53,7 +53,7 @@ export class Run {
   /** @param monotonic - the clock that measures flushes; by default, this clock stands still */
   static async open(files: Files, minLogBytes = 16 * 1024 * 1024, monotonic = () => 0, isForced = false): Promise<Run> {
     const troubles: unknown[] = []
-    const sizes = { minLogBytes, preallocateBytes: PREALLOCATE_BYTES }
+    const sizes = { minLogBytes, preallocateBytes: PREALLOCATE_BYTES, steadyFlushes: 0 }
     const onError = (error: unknown): void => void troubles.push(error)
     return new Run(await openLog<never>(files, { now: () => START, monotonic, onError, sizes, isForced }), troubles)
   }

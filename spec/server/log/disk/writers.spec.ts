@@ -18,7 +18,7 @@ describe.each([
     const troubled = (trouble: unknown): never => {
       throw trouble
     }
-    const sizes = { minLogBytes: 300, preallocateBytes: 100 }
+    const sizes = { minLogBytes: 300, preallocateBytes: 100, steadyFlushes: 0 }
     const disk = new MemoryDisk()
     const { engine, log } = await openLog<never>(disk, {
       now: () => START,

@@ -37,14 +37,28 @@ export interface LogSizes {
   readonly minLogBytes: number
   /** The number of bytes by which the log file is preallocated at a time. Default: 1 MiB. */
   readonly preallocateBytes: number
+  /**
+   * The number of flushes without a stall after the start before flushes may block the event loop. Default: 1,000.
+   */
+  readonly steadyFlushes: number
 }
 
-const DEFAULT_SIZES: LogSizes = { minLogBytes: 4 * 1024 * 1024, preallocateBytes: 1024 * 1024 }
-/**
- * The duration in ms of the last flush above which the next flush runs on another thread instead of blocking the event
- * loop.
- */
+/** The duration in ms of a flush above which further flushes run on another thread, off the event loop. */
 const MAX_INLINE_FLUSH_MS = 1
+/**
+ * The duration in ms above which a flush on another thread counts as a stall of the disk. A shorter flush may have
+ * waited only for the event loop.
+ */
+const STALL_MS = 10
+/** The number of flushes without a stall after which flushes may block the event loop. */
+const MIN_STEADY_FLUSHES = 1_000
+/** The number of flushes without a stall for each ms of a stall, so that stalls that recur rarely block the event loop. */
+const STEADY_FLUSHES_PER_MS = 32
+const DEFAULT_SIZES: LogSizes = {
+  minLogBytes: 4 * 1024 * 1024,
+  preallocateBytes: 1024 * 1024,
+  steadyFlushes: MIN_STEADY_FLUSHES,
+}
 /** The size above which frames are always written on another thread. */
 const MAX_INLINE_BYTES = 256 * 1024
 const MAX_PAUSE_MS = 5
@@ -85,13 +99,15 @@ export class DiskLog implements Log {
   /** Whether the listener is running. While it runs, the next commit must not notify it reentrantly. */
   #isNotifying = false
   #flushMs = 0
+  /** The number of flushes without a stall that must precede the first flush on the event loop. */
+  #steadyFlushesLeft: number
   #onIdle: () => void = () => undefined
   #snapshotWrite: Promise<void> | undefined
   /** The start entry, if the disk was full at startup. It precedes all other entries. */
   #deferredStart: LogEntry | undefined
 
   constructor(files: Files, resumed: ResumeState, host: LogHost, sizes: Partial<LogSizes> = {}) {
-    const { minLogBytes, preallocateBytes } = { ...DEFAULT_SIZES, ...sizes }
+    const { minLogBytes, preallocateBytes, steadyFlushes } = { ...DEFAULT_SIZES, ...sizes }
     this.#files = files
     this.#host = host
     this.#snapshots = new SnapshotSchedule(resumed, minLogBytes, host.estimateStateBytes)
@@ -99,6 +115,7 @@ export class DiskLog implements Log {
     this.#writer = new LogWriter(resumed, this.#zeros)
     this.#mark = resumed.mark
     this.#position = resumed.position
+    this.#steadyFlushesLeft = steadyFlushes
   }
 
   /**
@@ -172,17 +189,22 @@ export class DiskLog implements Log {
     // disk must not block the event loop.
     const isInline =
       frame.length <= MAX_INLINE_BYTES &&
-      this.#flushMs < MAX_INLINE_FLUSH_MS &&
+      this.#steadyFlushesLeft === 0 &&
       !this.#isNotifying &&
       this.#writer.hasRoom(frame, freesSpace)
     const result = isInline ? this.#writer.appendSync(frame) : this.#writer.append(frame, freesSpace)
     return result instanceof Promise
-      ? result.then(failure => this.#finishWrite(startedAt, frame.length, failure))
-      : this.#finishWrite(startedAt, frame.length, result)
+      ? result.then(failure => this.#finishWrite(startedAt, frame.length, failure, STALL_MS))
+      : this.#finishWrite(startedAt, frame.length, result, MAX_INLINE_FLUSH_MS)
   }
 
-  #finishWrite(startedAt: number, bytes: number, failure: FlushResult): FlushResult {
+  /** @param maxSteadyMs - duration above which the disk has stalled */
+  #finishWrite(startedAt: number, bytes: number, failure: FlushResult, maxSteadyMs: number): FlushResult {
     this.#flushMs = this.#host.monotonic() - startedAt
+    const isSteady = this.#flushMs < maxSteadyMs
+    this.#steadyFlushesLeft = isSteady
+      ? Math.max(0, this.#steadyFlushesLeft - 1)
+      : Math.max(MIN_STEADY_FLUSHES, this.#steadyFlushesLeft, Math.ceil(STEADY_FLUSHES_PER_MS * this.#flushMs))
     if (failure !== undefined) return failure
     try {
       // The mark is not flushed. It detects data lost when a process dies, and may lag behind after a power cut.
