@@ -2,6 +2,7 @@ import { map, type Observable } from 'rxjs'
 import type { Context } from 'rxjs-marbles'
 import { StateStoreError, text } from '../../src/client/index.js'
 import { type OptimisticOptions, type OptimisticState, optimistic } from '../../src/client/optimistic/index.js'
+import type { ConnectionInfo } from '../../src/client/session/session.js'
 import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { found, marbleStore } from './marble-store.js'
 import type { Answer, WireRequest } from './operator-session.js'
@@ -66,6 +67,12 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     record = value === undefined ? undefined : { value, version }
   }
 
+  /** Changes the key from another client at a time in ms of the store's clock, without a notification. */
+  function changeAt(value: string, storeTime: number): void {
+    version = storeTime
+    record = { value, version }
+  }
+
   /** Changes the key from another client, with a notification after a delay in milliseconds. */
   function notify(value: string | undefined, after = 0): void {
     change(value)
@@ -73,9 +80,9 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     scheduler.schedule(() => session.notify('k', value === undefined ? 'delete' : { set: value }, changedAt), after)
   }
 
-  const connect = (): void => {
+  const connect = (info: Partial<ConnectionInfo> = {}): void => {
     isUp = true
-    session.connect()
+    session.connect(info)
   }
   const disconnect = (): void => {
     isUp = false
@@ -92,6 +99,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     /** Describes a write's outcome in words. */
     result: (value: string): Observable<string> => view.set(value).pipe(map(({ outcome }) => `${value} ${outcome}`)),
     change,
+    changeAt,
     notify,
     sent,
     /** Returns the SET requests of the page, with their times. */

@@ -1,8 +1,10 @@
 import { of, timer, map as toMap } from 'rxjs'
+import type { Context } from 'rxjs-marbles'
 import { describe, expect } from 'vitest'
-import type { LateWrite } from '../../../src/client/optimistic/index.js'
+import type { LateWrite, OptimisticOptions } from '../../../src/client/optimistic/index.js'
+import { START as START_MS } from '../../support/manual-clock.js'
 import { marbleTest } from '../../support/marble-test.js'
-import { writeBench } from '../../support/write-bench.js'
+import { inWords, writeBench } from '../../support/write-bench.js'
 
 const VALUES = {
   c: '- connecting',
@@ -66,11 +68,69 @@ describe('a write without a connection', () => {
     at(50, () => void result('x').subscribe(outcome => results.push(outcome)))
     at(60, () => void result('b').subscribe(outcome => results.push(outcome)))
     at(2_000, connect)
-    const values = { ...VALUES, x: 'x pending late', s: 'b pending sent 1940 late', B: 'b confirmed sent 1940 late' }
-    m.expect(state$, '2012ms !').toBeObservable(`${START} 9ms x 9ms p 1939ms (ss) 6ms B`, values)
+    const values = { ...VALUES, x: 'x pending late', s: 'b pending sent 1960 late', B: 'b confirmed sent 1960 late' }
+    // The key is read first.
+    m.expect(state$, '2032ms !').toBeObservable(`${START} 9ms x 9ms p 1939ms q 19ms s 9ms B`, values)
     m.flush()
     expect(results).toEqual(['x superseded', 'b applied'])
-    expect(writes()).toEqual(['2000 SET b'])
+    expect(writes()).toEqual(['2020 SET b'])
+  })
+
+  describe.each([
+    { clocks: 'the same clock', offset: 0 },
+    { clocks: 'a clock 40 s behind the clock of the store', offset: 40_000 },
+    { clocks: 'a clock 20 s ahead of the clock of the store', offset: -20_000 },
+  ])('with $clocks', ({ offset }) => {
+    const seen = (m: Context, changedAt: number, options: OptimisticOptions<string> = {}) => {
+      const bench = writeBench(m, { offline: 'latest', ...options })
+      const { view, changeAt, disconnect, connect, at } = bench
+      const results: string[] = []
+      view.state$.subscribe()
+      at(40, disconnect)
+      at(50, () => bench.result('b').subscribe(outcome => results.push(outcome)))
+      at(80, () => changeAt('x', START_MS + changedAt + offset))
+      at(1_000, () => connect({ storeTime: START_MS + 1_000 + offset }))
+      at(1_100, () => results.push(inWords(view.state), String(view.state.late?.superseded)))
+      m.flush()
+      return { results, writes: bench.writes() }
+    }
+
+    marbleTest('latest: another client that wrote later wins', m => {
+      expect(seen(m, 60)).toEqual({ results: ['b superseded', 'x confirmed late', 'true'], writes: [] })
+    })
+
+    marbleTest('latest: another client that wrote earlier loses', m => {
+      const results = ['b applied', 'b confirmed sent 970 late', 'undefined']
+      expect(seen(m, 45)).toEqual({ results, writes: ['1020 SET b'] })
+    })
+
+    marbleTest("latest: nobody else wins with `supersede: 'never'`", m => {
+      expect(seen(m, 60, { supersede: 'never' }).writes).toEqual(['1000 SET b'])
+    })
+  })
+
+  marbleTest('latest: a deletion during the outage does not win, because it has no time', m => {
+    const { view, writes, change, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
+    view.state$.subscribe()
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(60, () => change(undefined))
+    at(100, connect)
+    m.flush()
+    expect(writes()).toEqual(['120 SET b'])
+  })
+
+  marbleTest('latest: the previous write of the same view does not win', m => {
+    const { view, writes, unanswered, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
+    view.state$.subscribe()
+    at(30, () => unanswered.add('SET'))
+    at(35, () => view.next('b'))
+    at(40, disconnect)
+    at(50, () => view.next('c'))
+    at(60, () => unanswered.clear())
+    at(100, connect)
+    m.flush()
+    expect(writes()).toEqual(['35 SET b', '120 SET c'])
   })
 
   marbleTest('latest: a write fails after maxAge and is not sent', m => {

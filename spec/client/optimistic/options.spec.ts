@@ -12,6 +12,8 @@ describe('options of optimistic', () => {
   it.each([
     [{ conflict: 'first' }, "Expected `conflict` to be 'last', 'refuse' or a function, got `first`"],
     [{ offline: 'queue' }, "Expected `offline` to be 'drop', 'latest', 'ask' or 'cas', got `queue`"],
+    [{ offline: 'latest', supersede: 'older' }, "Expected `supersede` to be 'newer' or 'never'"],
+    [{ offline: 'cas', supersede: 'newer' }, "`supersede` requires `offline: 'latest'`"],
     [{ offline: 'latest', maxAge: 0 }, 'Expected `maxAge` to be a positive integer'],
     [{ offline: 'ask' }, 'Expected `ask` to be a function'],
     [{ offline: 'cas', ask: () => [true] }, "`ask` requires `offline: 'ask'`"],

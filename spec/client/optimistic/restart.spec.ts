@@ -100,8 +100,19 @@ it('without a policy a write fails when its client closes, and nothing is sent l
   expect(await stored()).toBe(30)
 })
 
-it('latest: the newest write is sent and reports its delay', async () => {
-  const { shown, results, becomes, ends, stored } = await restartAfterOutage({ offline: 'latest', maxAge: 4 * HOUR_MS })
+it('latest: a write gives way to a later one of another client', async () => {
+  const { becomes, ends, stored } = await restartAfterOutage({ offline: 'latest', maxAge: 4 * HOUR_MS })
+  await becomes(({ state, late }) => state === 'confirmed' && late?.superseded === true)
+  expect(await ends()).toEqual([30, 'confirmed', undefined, 0])
+  expect(await stored()).toBe(30)
+})
+
+it('latest: without `supersede` the newest write is sent and reports its delay', async () => {
+  const { shown, results, becomes, ends, stored } = await restartAfterOutage({
+    offline: 'latest',
+    supersede: 'never',
+    maxAge: 4 * HOUR_MS,
+  })
   expect([shown?.value, shown?.state, results]).toEqual([25, 'pending', ['superseded', 'closed']])
   await becomes(isRestored)
   await becomes(({ state, late }) => state === 'confirmed' && late?.sentAfter !== undefined)

@@ -67,15 +67,19 @@ describeInBrowser('a page reloaded after an outage', openPage => {
     expect(await stored()).toBe(30)
   })
 
-  it('latest: the newest write is sent late and overwrites the value of another client', async () => {
-    const { before, becomes, stored } = await reloadAfterOutage(
-      { offline: 'latest', maxAge: HOUR_MS, isKept: true },
-      true,
-    )
-    expect(before).toMatchObject({ value: 25, state: 'pending', late: { restored: false } })
-    await becomes({ value: 25, state: 'confirmed', late: { restored: true } })
-    expect(await stored()).toBe(25)
-  })
+  it.each([
+    { others: true, value: 30, late: { superseded: true } },
+    { others: false, value: 25, late: { restored: true, sentAfter: expect.any(Number) } },
+  ])(
+    'latest: the newest write is sent late unless another client has written later ($others)',
+    async ({ others, value, late }) => {
+      const options = { offline: 'latest', maxAge: HOUR_MS, isKept: true } as const
+      const { before, becomes, stored } = await reloadAfterOutage(options, others)
+      expect(before).toMatchObject({ value: 25, state: 'pending', late: { restored: false } })
+      await becomes({ value, state: 'confirmed', late })
+      expect(await stored()).toBe(value)
+    },
+  )
 
   it('latest: a write older than maxAge is not sent', async () => {
     const { becomes, stored } = await reloadAfterOutage({ offline: 'latest', maxAge: 1, isKept: false }, true)

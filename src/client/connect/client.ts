@@ -124,6 +124,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       status$: this.status$,
       clock,
       clientId,
+      storeTime: () => clock.now() + (this.#clockMonitor.offset ?? 0),
       closeHooks: this.#closeHooks,
       isClosing: () => this.#isClosing,
     }

@@ -29,6 +29,8 @@ export interface KeyHost {
   readonly status$: Observable<{ readonly state: string }>
   /** Fencing token of writes that do not set one. */
   readonly fencingToken?: Hlc | undefined
+  /** Returns the time of the store, or of this machine while the difference is unknown, ms since the Unix epoch. */
+  readonly storeTime: () => number
   readonly closeHooks: Set<CloseHook>
 }
 

@@ -34,6 +34,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
     store: host.store,
     registry: host.registry,
     clock: host.clock,
+    storeTime: host.storeTime,
     timeout: host.timeout,
     report: host.report,
     reportWrite: host.reportWrite,

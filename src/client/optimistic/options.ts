@@ -46,6 +46,12 @@ export interface OptimisticOptions<T> {
    * that the user saw.
    */
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
+  /**
+   * Which write wins with `offline: 'latest'` and without `conflict`, if another client wrote the key while this write
+   * waited. `newer` (default): the later write, so this one is `superseded`. `never`: this one, although it is older.
+   * The time of the waiting write is compared with the version of the key, whose time is that of the store.
+   */
+  readonly supersede?: 'newer' | 'never' | undefined
   /** Maximum wait for the connection, ms. Older writes are not sent. Default 60,000. */
   readonly maxAge?: number | undefined
   /** Decides whether to send a late write, with `offline: 'ask'`. Called after the key has been read again. */
@@ -63,6 +69,7 @@ export interface OptimisticOptions<T> {
 const OPTION_NAMES: OptionNames<OptimisticOptions<unknown>> = {
   conflict: true,
   offline: true,
+  supersede: true,
   maxAge: true,
   ask: true,
   storage: true,
@@ -75,6 +82,8 @@ const ALIASES: ForeignOptionNames = { merge: 'conflict', ttl: 'expiresIn', polic
 export interface OptimisticSettings<T> {
   readonly conflict: 'last' | 'refuse' | Merge<T>
   readonly offline: OptimisticOptions<T>['offline']
+  /** Whether a late write gives way to a later write of another client. */
+  readonly isSuperseded: boolean
   readonly maxAge: number
   readonly ask: (write: LateWrite<T>) => ObservableInput<boolean>
   readonly storage: WriteStorage | undefined
@@ -90,13 +99,17 @@ const DEFAULT_MAX_AGE_MS = 60_000
 /** Returns the options with their defaults. Throws {@link ArgumentError} for invalid ones. */
 export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): OptimisticSettings<T> {
   checkOptionNames('optimistic', options, OPTION_NAMES, ALIASES)
-  const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
+  const { conflict = 'last', offline, supersede, maxAge, ask, storage, expiresIn, persist } = options
   checkArgument(
     typeof conflict === 'function' || CONFLICTS.includes(conflict),
     "`conflict` to be 'last', 'refuse' or a function",
     conflict,
   )
   checkArgument(POLICIES.includes(offline), "`offline` to be 'drop', 'latest', 'ask' or 'cas'", offline)
+  const isLastOfLatest = offline === 'latest' && conflict === 'last'
+  checkArgument([undefined, 'newer', 'never'].includes(supersede), "`supersede` to be 'newer' or 'never'", supersede)
+  if (supersede !== undefined && !isLastOfLatest)
+    throw new ArgumentError("`supersede` requires `offline: 'latest'` and no other `conflict` than 'last'")
   for (const [name, value] of Object.entries({ maxAge, timeout: options.timeout, expiresIn }))
     if (value !== undefined) checkPositiveInteger(name, value)
   if (persist !== undefined) checkFlag('persist', persist)
@@ -108,6 +121,7 @@ export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number):
   return {
     conflict,
     offline,
+    isSuperseded: isLastOfLatest && supersede !== 'never',
     maxAge: maxAge ?? DEFAULT_MAX_AGE_MS,
     ask: ask ?? neverApprove,
     storage,
@@ -124,6 +138,6 @@ export const canWait = (offline: OptimisticOptions<unknown>['offline']): boolean
 
 /** Returns the maximum age of a waiting write, ms; see `maxAge`. */
 export const maxAgeOf = (
-  { offline, maxAge, timeout }: Omit<OptimisticSettings<unknown>, 'conflict' | 'ask'>,
+  { offline, maxAge, timeout }: Pick<OptimisticSettings<unknown>, 'offline' | 'maxAge' | 'timeout'>,
   { isLate }: { readonly isLate: boolean },
 ): number => (isLate && canWait(offline) ? maxAge : timeout)

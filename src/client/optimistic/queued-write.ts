@@ -3,6 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import { Timer } from '../../core/util/timer.js'
 import type { KeySource } from '../keys/source.js'
+import type { StoreValue } from './confirmed-state.js'
 import { OfflineError, offlineTimeout } from './errors.js'
 import { canWait, type LateWrite, maxAgeOf, type OptimisticSettings } from './options.js'
 import type { OptimisticResult } from './state.js'
@@ -17,12 +18,15 @@ export interface SendConditions<T> {
   /** Whether the key has been read on this connection. */
   readonly isLive: boolean
   readonly current: T | undefined
+  readonly known: StoreValue | undefined
 }
 
 export interface QueuedWriteListener<T> {
   /** Called when a condition has changed and the write may be sent. */
   retry(): void
   refused(write: UserWrite<T>, error: StateStoreError): void
+  /** Called when another client has written the key later than the user. */
+  superseded(write: UserWrite<T>, by: StoreValue): void
 }
 
 /** One use of a view, from its start until it has neither subscribers nor writes. */
@@ -131,7 +135,8 @@ export class QueuedWrite<T> {
     else if (!conditions.isConnected) this.#onDisconnected(write)
     else if (conditions.isBusy || this.#isClaiming) return undefined
     else if (this.#needsApproval(write)) this.#requestApproval(write, conditions)
-    else if (conflictModeOf(this.#settings, write) !== 'last' && !conditions.isLive) return undefined
+    else if (this.#needsCurrent(write) && !conditions.isLive) return undefined
+    else if (conditions.known && this.#isSuperseded(write, conditions.known)) this.#supersede(write, conditions.known)
     else if (write.isStored) this.#claim(write)
     else return this.#remove()
     return undefined
@@ -181,6 +186,25 @@ export class QueuedWrite<T> {
     if (!this.#canWait) return
     this.#startTimer(write)
     this.#writeStorageQueue.save(write, typeof this.#settings.conflict === 'function')
+  }
+
+  #needsCurrent(write: UserWrite<T>): boolean {
+    return conflictModeOf(this.#settings, write) !== 'last' || (write.isLate && this.#settings.isSuperseded)
+  }
+
+  /** Returns whether another client has written the key later than the user. The clock of the store counts. */
+  #isSuperseded(write: UserWrite<T>, { version }: StoreValue): boolean {
+    if (!write.isLate || !this.#settings.isSuperseded || version === undefined) return false
+    // The key may have the version of the previous write of this view, which was sent late.
+    if (String(version) === String(write.seen?.version)) return false
+    return version.wallClock > this.#source.host.storeTime() - write.age(this.#clock)
+  }
+
+  #supersede(write: UserWrite<T>, by: StoreValue): void {
+    this.#remove()
+    this.#listener.superseded(write, by)
+    this.#settle(write, 'superseded')
+    this.#listener.retry()
   }
 
   #needsApproval = ({ isLate, isApproved }: UserWrite<T>): boolean =>

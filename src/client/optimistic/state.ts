@@ -10,6 +10,8 @@ export interface LateWriteInfo {
   readonly sentAfter: number | undefined
   /** Whether an earlier process or page made the write. */
   readonly restored: boolean
+  /** Set if another client has written the shown value later than the user, so that the user's write was not sent. */
+  readonly superseded?: true | undefined
 }
 
 /** A key's state to show. Immutable. */
@@ -38,8 +40,8 @@ export interface OptimisticState<T> {
 export interface OptimisticResult<T> {
   readonly key: string
   /**
-   * `applied`: the store applied the write. `superseded`: a newer write of this view replaced the write before it was
-   * sent. `withdrawn`: `ask` declined the write.
+   * `applied`: the store applied the write. `superseded`: a newer write of this view, or of another client during
+   * an outage, replaced the write before it was sent. `withdrawn`: `ask` declined the write.
    */
   readonly outcome: 'applied' | 'superseded' | 'withdrawn'
   /** The written value, or the result of the merge. */

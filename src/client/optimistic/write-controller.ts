@@ -50,6 +50,12 @@ export class WriteController<T> implements WatchObserver {
     this.#queuedWrite = new QueuedWrite(source, settings, {
       retry: () => this.#advance(),
       refused: (write, error) => this.#onRefused(write, error),
+      superseded: ({ lateness }, by) => {
+        this.#lastResult = {
+          failure: undefined,
+          late: lateness && { ...by, lateness: { ...lateness, superseded: true } },
+        }
+      },
     })
     this.#writeSender = new WriteSender(source, settings, {
       applied: (write, value, version) => this.#onApplied(write, value, version),
@@ -199,7 +205,13 @@ export class WriteController<T> implements WatchObserver {
     const isBusy = this.#writeSender.active !== undefined
     const isLive = this.#activeWatch?.known.freshness.state === 'live' && !needsRead
     const current = this.#stateBuilder.decode(confirmed.known).value
-    const write = this.#queuedWrite.next({ isConnected: this.#isConnected, isBusy, isLive, current })
+    const write = this.#queuedWrite.next({
+      isConnected: this.#isConnected,
+      isBusy,
+      isLive,
+      current,
+      known: confirmed.known,
+    })
     if (write) {
       this.#keyTracker.onSent()
       this.#writeSender.send(write, confirmed.known, position)
