@@ -35,6 +35,7 @@ const STEPS = {
   'chaos-mosquitto': { command: chaos('main.js', '--mosquitto') },
   'chaos-cluster': { command: chaos('cluster/main.js') },
   'chaos-pubsub': { command: chaos('pubsub/main.js') },
+  sweep: { command: ['npm', 'run', 'sweep', '--', '--minutes', '60'] },
   soak: { command: soak() },
   'soak-data': { command: soak('--data') },
   'soak-log': { command: soak('--log') },

@@ -41,6 +41,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
   scripts: { imports: [], folders: ['.', 'walk', 'pictures'] },
   harness: { imports: ['core', 'server'], folders: ['judges', '.'] },
   chaos: { imports: ['server', 'scripts', 'harness'], folders: ['.', 'cluster', 'soak', 'pubsub'] },
+  sweep: { imports: ['core', 'server', 'pubsub', 'harness'], folders: ['process', 'scene', 'rows', '.'] },
   console: {
     imports: ['core', 'client', 'server', 'scripts'],
     folders: ['src/model', 'src/api', 'src/state', 'src/view/parts', 'src/view', 'src', 'public', '.'],
@@ -49,17 +50,17 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
   spec: {
     imports: [
       ...['core', 'client', 'node', 'server', 'pubsub', 'opentelemetry', 'cli'],
-      ...['scripts', 'harness', 'chaos', 'console'],
+      ...['scripts', 'harness', 'chaos', 'sweep', 'console'],
     ],
     folders: [
       ...['support', 'cases', 'suites', 'simulation/worlds', 'pubsub/support'],
       ...['core', 'client', 'node', 'opentelemetry', 'pubsub', 'server/log', 'fixtures', 'server', 'cli', 'types'],
-      ...['simulation', 'mutants', 'judges', 'chaos', 'system', '.'],
+      ...['simulation', 'mutants', 'judges', 'chaos', 'sweep', 'system', '.'],
     ],
   },
 }
 /** The rooms beside `src`. */
-const BESIDE = ['scripts', 'harness', 'chaos', 'console', 'bench', 'spec']
+const BESIDE = ['scripts', 'harness', 'chaos', 'sweep', 'console', 'bench', 'spec']
 
 /** Imports that the order of the folders permits but the subjects of the folders forbid, with the reasons. */
 const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: string])[] = [

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
-import { UPGRADE } from '../../support/web-socket.js'
+import { UPGRADE } from '../../../harness/web-socket.js'
 import { JSON_PROTOCOL } from './raw-pubsub-client.js'
 
 /** Returns the HTTP request with which a client of a hub requests a WebSocket at a path. */

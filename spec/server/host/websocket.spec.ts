@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { UPGRADE, webSocketFrame } from '../../../harness/web-socket.js'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
@@ -6,7 +7,6 @@ import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
 import { stopMonotonicTime } from '../../support/stop-time.js'
 import { StoreClient } from '../../support/store-client.js'
-import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
 // Some of these clients do not close their side.

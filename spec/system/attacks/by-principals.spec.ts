@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { UPGRADE, webSocketFrame } from '../../../harness/web-socket.js'
 import { as } from '../../support/backwards.js'
 import { nightly } from '../../support/effort.js'
 import {
@@ -13,7 +14,6 @@ import {
   variable,
 } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command, resp3 } from '../../support/words.js'
 import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'

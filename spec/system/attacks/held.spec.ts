@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { UPGRADE } from '../../../harness/web-socket.js'
 import { as } from '../../support/backwards.js'
 import {
   type ConnectOptions,
@@ -10,7 +11,6 @@ import {
   variable,
 } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE } from '../../support/web-socket.js'
 import { SOME_RIGHTS } from './support/policies.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
+import { webSocketFrame } from '../../../harness/web-socket.js'
 import { nightly } from '../../support/effort.js'
-import { webSocketFrame } from '../../support/web-socket.js'
 import { jsonFrame, PROTOBUF_SUBPROTOCOL, protobufFrame, repeated } from './support/hub-frames.js'
 import { type HubScene, prepareHubScenes, startHubScene } from './support/hub-scene.js'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'vitest'
+import { UPGRADE, webSocketFrame } from '../../../harness/web-socket.js'
 import { nightly } from '../../support/effort.js'
 import { connect, publish, variable } from '../../support/packets.js'
-import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { UPGRADE } from '../../../harness/web-socket.js'
 import { acknowledge, connect, publish, subscribe } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { UPGRADE } from '../../support/web-socket.js'
 import { FramePayloadReader } from './fuzz/wire.js'
 import { openScene, prepareScenes } from './support/scene.js'
 

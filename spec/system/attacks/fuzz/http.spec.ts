@@ -4,11 +4,11 @@ import { connect as connectTls } from 'node:tls'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Authority } from '../../../../harness/certificates.js'
+import { TEXT, webSocketFrame } from '../../../../harness/web-socket.js'
 import { openHub } from '../../../pubsub/support/open-hub.js'
 import { RawPubSubClient } from '../../../pubsub/support/raw-pubsub-client.js'
 import { openConsole } from '../../../server/console/open-console.js'
 import { nightly } from '../../../support/effort.js'
-import { TEXT, webSocketFrame } from '../../../support/web-socket.js'
 
 const RUNS = nightly(600, 120)
 const HANDSHAKE = [

@@ -1,6 +1,6 @@
 import { Random } from '../../../../harness/random.js'
+import { webSocketFrame } from '../../../../harness/web-socket.js'
 import { hex, UP_VECTORS } from '../../../pubsub/wire/protobuf-vectors.js'
-import { webSocketFrame } from '../../../support/web-socket.js'
 import { JSON_SUBPROTOCOL, PROTOBUF_SUBPROTOCOL } from '../support/hub-frames.js'
 import { mangle, reword } from './mutate.js'
 

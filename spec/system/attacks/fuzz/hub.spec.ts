@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { webSocketFrame } from '../../../../harness/web-socket.js'
 import { SEED } from '../../../support/effort.js'
-import { webSocketFrame } from '../../../support/web-socket.js'
 import { attackHub } from '../support/hub-frames.js'
 import { type HubScene, openHubScene, prepareHubScenes } from '../support/hub-scene.js'
 import { type HubFuzzSession, hubSessionOf } from './hub-session.js'

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { UPGRADE } from '../../../support/web-socket.js'
+import { UPGRADE } from '../../../../harness/web-socket.js'
 import type { StoreAddresses } from '../support/store-child.js'
 import type { FuzzSession } from './session.js'
 import { FramePayloadReader, frameOf, PongCounter, splitIntoChunks } from './wire.js'

@@ -1,5 +1,5 @@
 import type { Random } from '../../../../harness/random.js'
-import { webSocketFrame } from '../../../support/web-socket.js'
+import { webSocketFrame } from '../../../../harness/web-socket.js'
 
 /** Splits server data into MQTT packets and counts the PINGRESP packets. */
 export class PongCounter {

@@ -1,5 +1,5 @@
+import { BINARY, TEXT, webSocketFrame } from '../../../../harness/web-socket.js'
 import { RawSocket } from '../../../support/raw-socket.js'
-import { BINARY, TEXT, webSocketFrame } from '../../../support/web-socket.js'
 
 export const JSON_SUBPROTOCOL = 'json.reliable.webpubsub.azure.v1'
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
