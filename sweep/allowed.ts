@@ -8,13 +8,13 @@ export interface Allowance {
   readonly reason: string
 }
 
-/** The only excesses that are no defect. */
+/** The excesses that do not fail the sweep. A reason that begins with `a known defect` is to be mended. */
 export const ALLOWED: readonly Allowance[] = [
   {
     rows: /^PUBLISH that ends a chain of sessions/,
     bound: 'step',
     share: 15,
-    reason: 'the sessions of a chain, of which there are 10,000 at most, end in one step',
+    reason: 'a known defect: the sessions of a chain, of which there are 10,000 at most, end in one step',
   },
   {
     rows: /^PUBLISH that ends a chain of sessions/,
