@@ -97,9 +97,12 @@ export const watch: Mutants = {
   'src/client/watch/watch.ts': {
     'an observer that joins during a step receives none of its entries': {
       seed: 5192,
-      code: 'this.#observers = this.#observers.concat(observer)',
-      becomes:
-        'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
+      code: `for (const observer of inTurn(observers, freshness))
+      if (observers === this.#observers || this.has(observer)) observer.signal(entries, freshness)`,
+      becomes: `const before = new Set(this.#observers)
+    for (const observer of inTurn(observers, freshness))
+      if (observers === this.#observers || this.has(observer)) observer.signal(entries, freshness)
+    for (const observer of this.#observers) if (!before.has(observer)) observer.signal(entries, freshness)`,
     },
   },
   'src/client/requests/earlier-writes.ts': {
