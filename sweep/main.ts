@@ -53,9 +53,9 @@ async function sweep(): Promise<void> {
 
 async function sweepState(state: StateName, chosen: readonly Row[]): Promise<void> {
   const start = performance.now()
-  let bench = await Bench.open(program, state, 1)
+  let bench = await Bench.open(program, state)
   for (const row of chosen) {
-    if (!bench.isUsable) bench = await Bench.open(program, state, 1)
+    if (!bench.isUsable) bench = await Bench.open(program, state)
     const result = await bench.measure(row)
     if (result.failure !== '' || !results.has(row.name)) results.set(row.name, result)
     if (result.failure !== '') log(`  ${styleText('red', row.name)}: ${result.failure}`)

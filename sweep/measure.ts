@@ -69,16 +69,13 @@ export class Bench {
     this.#scale = scale
   }
 
-  /**
-   * @param program - the bundled server
-   * @param share - the share of the state to build
-   */
-  static async open(program: string, name: StateName, share: number): Promise<Bench> {
+  /** @param program - the bundled server */
+  static async open(program: string, name: StateName): Promise<Bench> {
     const state: State = STATES[name]
     const server = await MeasuredServer.start(program, state.settings)
     const scale = Math.max(1, (await server.ask('reference')) / REFERENCE_MS)
     const bench = new Bench(server, scale)
-    await state.fill(bench.#filler, share)
+    await state.fill(bench.#filler)
     return bench
   }
 
@@ -122,7 +119,6 @@ export class Bench {
       for (let round = 1; round <= row.rounds; round++) await attack(round)
       const measurement = await this.#server.ask('end')
       if (scene.sent.bytes === 0) throw new Error('the attack sent nothing')
-      if (process.env['FIGURES']) console.info(row.name, scene.sent, measurement, this.#scale)
       const { bytes: sentBytes, frames } = scene.sent
       const ignored = row.rounds < MANY_ROUNDS ? 0 : IGNORED_STEPS
       const longestStepMs = measurement.longestStepsMs[ignored] ?? 0

@@ -9,7 +9,7 @@ export type StateName = keyof typeof STATES
 export interface State {
   readonly settings: ServerSettings
   /** Fills the quota. */
-  fill(scene: Scene, share: number): Promise<void>
+  fill(scene: Scene): Promise<void>
 }
 
 export const USER = 'mallory'
@@ -70,8 +70,8 @@ export const STATES = {
   empty: { settings: { store: FAST, hasHub: true }, fill: async () => undefined },
   'subscriptions that nearly match': {
     settings: { store: FAST },
-    fill: async (scene, share) => {
-      for (const client of numbers(20 * share)) {
+    fill: async scene => {
+      for (const client of numbers(20)) {
         const subscriber = await scene.connect(login(`subscriber-${client}`, { properties: PERSISTENT }))
         const filters = numbers(900).map(n => {
           const levels = DEEP.split('/').map((level, at) => ((n >> (at % 10)) & 1 ? '+' : level))
@@ -84,21 +84,21 @@ export const STATES = {
   },
   'retained messages on deep topics': {
     settings: { store: FAST },
-    fill: (scene, share) => sendAll(scene, 10_000 * share, n => publish(`r${n}/${DEEP}z`, 'x', { retain: true })),
+    fill: scene => sendAll(scene, 10_000, n => publish(`r${n}/${DEEP}z`, 'x', { retain: true })),
   },
   'offline sessions': {
     settings: { store: FAST },
-    fill: (scene, share) =>
+    fill: scene =>
       connectAll(
         scene,
-        4_000 * share,
+        4_000,
         n => login(`offline-${n}`, { clean: false, properties: PERSISTENT }),
         () => 't',
       ),
   },
   'offline sessions at their limit of queued bytes, each with a will to the next': {
     settings: { store: { ...FAST, maxBufferedBytes: 64 * MIB } },
-    fill: async (scene, share) => {
+    fill: async scene => {
       await connectAll(
         scene,
         FILLINGS.length,
@@ -107,7 +107,7 @@ export const STATES = {
       )
       await connectAll(
         scene,
-        3_000 * share,
+        3_000,
         n =>
           login(`chain-${n}`, {
             clean: false,
@@ -125,10 +125,10 @@ export const STATES = {
   },
   'members of a shared group that acknowledge nothing': {
     settings: { store: { ...FAST, maxBufferedBytes: 32 * MIB } },
-    fill: (scene, share) =>
+    fill: scene =>
       connectAll(
         scene,
-        900 * share,
+        900,
         n => login(`member-${n}`),
         () => '$share/g/s',
         true,
@@ -136,12 +136,12 @@ export const STATES = {
   },
   'keys with one expiry': {
     settings: { store: FAST },
-    fill: (scene, share) => sendAll(scene, 60_000 * share, n => setKey(`key/${n}`, 'PX', '600000')(1 + (n % 60_000))),
+    fill: scene => sendAll(scene, 60_000, n => setKey(`key/${n}`, 'PX', '600000')(1 + (n % 60_000))),
   },
   watches: {
     settings: { store: FAST },
-    fill: async (scene, share) => {
-      await sendAll(scene, 60_000 * share, n => request('filler', command('KEYNOTIFY', `t${n}`), 1 + (n % 60_000)))
+    fill: async scene => {
+      await sendAll(scene, 60_000, n => request('filler', command('KEYNOTIFY', `t${n}`), 1 + (n % 60_000)))
       await sendAll(scene, 300, n => request('globs', command('GLOBNOTIFY', `t*${n}*`), 1 + n), 'globs')
     },
   },
