@@ -32,6 +32,12 @@ describe('console warnings', () => {
     },
   )
 
+  // In quadratic time, this would take minutes.
+  it('the time to look for an unclosed class is linear in the size of the glob', () => {
+    expect(globWarning('['.repeat(500_000))).toContain('without a `]`')
+    expect(globWarning('[a]'.repeat(500_000))).toBeUndefined()
+  })
+
   it('a client warns about globs only once, across scans and watches', () => {
     const { store, words } = open()
     store.scan('sensor/*')

@@ -109,7 +109,9 @@ export function toGlob(glob: string | Uint8Array): Uint8Array {
 /** Returns a warning about a probable mistake: an MQTT topic filter, an unclosed class, or a glob that matches one key. */
 export function globWarning(glob: string | Uint8Array): string | undefined {
   if (typeof glob !== 'string') return undefined
-  if (glob.replace(/\\.|\[(\\.|[^\]\\])*\]/gs, '').includes('['))
+  // An unclosed class matches up to the end, so that the time is linear.
+  const parts = Array.from(glob.matchAll(/\\.|\[(?:\\.|[^\]\\])*(\])?/gs))
+  if (parts.some(([part, close]) => part.startsWith('[') && close === undefined))
     return `the glob \`${glob}\` has a \`[\` without a \`]\`: for the character \`[\` write \`\\[\`, see escapeGlob`
   // A backslash shows that the caller knows the syntax.
   if (/[*?[\\]/.test(glob)) return undefined
