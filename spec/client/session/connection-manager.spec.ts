@@ -45,11 +45,11 @@ function createManager(
   const route = new AddressRouter({ urls, connectTimeout, cleanStart: false, random: () => 0, followReferences }, url =>
     mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
   )
-  route.client.stream = new PassThrough()
   const start = clock.monotonic()
   vi.spyOn(route.client, 'reconnect').mockImplementation(() => {
     const { clean, connectTimeout } = route.client.options
     attempts.push({ at: clock.monotonic() - start, url: route.name, clean, connectTimeout: connectTimeout })
+    route.client.stream = new PassThrough()
     return route.client
   })
   const manager = new ConnectionManager(
