@@ -93,9 +93,8 @@ export const NO_ITEM = { defaultValue: undefined }
  *
  * The first subscription gets the result of the write that the call has sent, even if it comes after the result.
  * Subscriptions while a request is in flight share it. Any later subscription sends again, so that `retry`, `repeat` and a
- * request in a field work. An `await` sends again only after a
- * cancellation. The error of a write that nothing subscribes to or
- * awaits is reported on `errors$`.
+ * request in a field work. An `await` sends again only after a cancellation. The error of a write that nothing subscribes
+ * to or awaits is reported on `errors$`.
  *
  * If the last subscriber unsubscribes before the result, the request is cancelled: a write that has not left the client
  * is not sent. An `await` cannot be cancelled.

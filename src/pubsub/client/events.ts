@@ -25,7 +25,7 @@ export interface MachineSettings {
 /**
  * Decides when to open a new connection after a session was lost or could not be opened. Returns the ms to wait, or
  * `false` to stop the client with the cause. `attempt` is 1 for the first attempt since a connection last held for five
- * seconds, and smaller than before after a shorter connection. Not called for recoveries, nor for the very first attempt.
+ * seconds. After a shorter connection it falls by a part. Not called for recoveries, nor for the very first attempt.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 

@@ -9,8 +9,8 @@ const NEVER = Number.POSITIVE_INFINITY
 
 /**
  * Schedules attempts. The first attempt follows immediately after a stable connection, and the delays before further
- * attempts grow, and become shorter after a connection that held for a while. The delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All
- * times are in ms.
+ * attempts grow. After a connection that held for a shorter time, they shrink by a part. The delays of recoveries stay
+ * short. Recoveries and new connections are counted separately. Pure. All times are in ms.
  */
 export class ReconnectSchedule {
   readonly #settings: ScheduleSettings
